@@ -84,11 +84,17 @@ void add_rates(const Scenario& scenario, std::vector<Step>& steps) {
     gpu.overrides.push_back(times("machine.gpu.reduction", *rate, 2));
   steps.push_back(std::move(gpu));
   const description::HostSpec& host = scenario.machine.host;
-  steps.push_back(
-      {"a processor twice as fast",
-       {times("machine.host.adam", host.adam, 2), times("machine.host.convert", host.convert, 2),
-        times("machine.host.check_chained", host.check_chained, 2),
-        times("machine.host.check_fused", host.check_fused, 2)}});
+  Step processor{
+      "a processor twice as fast",
+      {times("machine.host.adam", host.adam, 2), times("machine.host.convert", host.convert, 2),
+       times("machine.host.check_chained", host.check_chained, 2),
+       times("machine.host.check_fused", host.check_fused, 2)}};
+  for (const auto& [type, rate] : host.compute)
+    processor.overrides.push_back(times("machine.host.compute." + type, rate, 2));
+  steps.push_back(std::move(processor));
+  if (scenario.strategy.weights.experts_on_cpu())
+    steps.push_back(
+        {"host memory twice as fast", {times("machine.host.memory_rate", host.memory_rate, 2)}});
 }
 
 /// Samples of a rank in a step: micro-batch x gradient accumulation.

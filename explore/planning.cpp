@@ -91,6 +91,11 @@ void faster_cpu(Scenario& scenario) {
   description::HostSpec& host = scenario.machine.host;
   host.adam = host.adam * 2;
   for (auto* rate : {&host.convert, &host.check_chained, &host.check_fused}) *rate = *rate * 2;
+  for (auto& [type, rate] : host.compute) rate = rate * 2;
+}
+
+void faster_host_memory(Scenario& scenario) {
+  scenario.machine.host.memory_rate = scenario.machine.host.memory_rate * 2;
 }
 
 void faster_gpu(Scenario& scenario) {
@@ -255,6 +260,8 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
       {"twice the pcie rate", faster_pcie},
       {"twice the cpu rate", faster_cpu},
   };
+  if (scenario.strategy.weights.experts_on_cpu())
+    steps.emplace_back("twice the memory rate of the cpu", faster_host_memory);
   for (const description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
       steps.emplace_back("one more ssd", faster_storage);

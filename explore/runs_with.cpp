@@ -40,7 +40,8 @@ RunsWith trainer(const Scenario& scenario) {
                      !parts.unlimited_gpu();
   if (!plain) return deepspeed(scenario).value_or(RunsWith{nobody, false});
   const description::Parallel& parallel = scenario.parallel;
-  if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1)
+  if (parts.weights.experts_on_cpu()) return {"KTransformers with LLaMA-Factory", true};
+  if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1)
     return {"Megatron-LM", true};
   return {parallel.data > 1 && parallel.zero_stage > 0 ? "PyTorch (FSDP), DeepSpeed" : "PyTorch",
           true};
@@ -76,6 +77,9 @@ bool has_its_own_parts(const strategies::System& system, const Strategy& parts) 
 RunsWith runs_with(const Scenario& scenario) {
   const strategies::System* system = strategies::find_system(scenario.strategy.system);
   if (!system || scenario.run.io_bench) return {nobody, false};
+  if (system->program != Program::trainer &&
+      (scenario.parallel.expert > 1 || scenario.strategy.weights.experts))
+    return {nobody, false};
   switch (system->program) {
     case Program::trainer:
       return trainer(scenario);

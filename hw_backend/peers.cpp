@@ -33,6 +33,13 @@ void gather(const PeerCall& call) {
         std::memcpy(out + member * shard, call.in[member], shard);
 }
 
+void exchange(const PeerCall& call) {
+  const std::uint64_t part = call.bytes / call.in.size();
+  for (std::size_t to = 0; to < call.out.size(); ++to)
+    for (std::size_t from = 0; from < call.in.size(); ++from)
+      std::memcpy(call.out[to] + from * part, call.in[from] + to * part, part);
+}
+
 void reduce(const PeerCall& call) {
   const std::size_t elements = call.bytes / size_of(call.type);
   const bool scatter = call.what == Collective::reduce_scatter;
@@ -56,6 +63,8 @@ void combine(const PeerCall& call) {
   switch (call.what) {
     case Collective::all_gather:
       return gather(call);
+    case Collective::all_to_all:
+      return exchange(call);
     case Collective::reduce_scatter:
     case Collective::all_reduce:
       return reduce(call);

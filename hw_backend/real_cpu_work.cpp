@@ -194,7 +194,10 @@ bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team
     case CpuWork::checkpoint:
       checkpoint(kernel, masters);
       return false;
+    case CpuWork::products:
+      break;
   }
+  ENSURE(kernel.work != CpuWork::products, "experts compute for real on no CPU");
   return false;
 }
 

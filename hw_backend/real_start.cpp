@@ -224,6 +224,10 @@ void RealMachine::start(CollectiveRound& round) {
     std::byte *in = nullptr, *out = nullptr;
     for (const strategies::BoundOperand& operand : member->operands)
       (operand.access == models::Access::write ? out : in) = operand.view.data();
+    for (const strategies::BoundOperand& operand : member->operands)
+      ENSURE(round.what != strategies::Collective::all_to_all ||
+                 (operand.view.bytes == round.bytes && round.bytes % round.members.size() == 0),
+             "members of an all_to_all that do not send alike");
     call.in.push_back(in ? in : out);
     call.out.push_back(out);
   }

@@ -192,10 +192,21 @@ void ModelWriter::experts(const std::string& block) {
            a.ffn_bias);
   }
   const std::uint64_t before = model_.parameters.value();
+  const std::size_t first = model_.weights.size();
   const std::uint64_t width = a.expert_latent > 0 ? a.expert_latent : a.hidden;
   if (n.stacked) stacked_experts(prefix + n.inside, width);
-  for (std::uint64_t i = 0; !n.stacked && i < a.experts; ++i)
+  const auto routed = [&](std::size_t begin, std::uint64_t number) {
+    for (std::size_t i = begin; i < model_.weights.size(); ++i) {
+      model_.weights[i].routed = true;
+      model_.weights[i].expert = static_cast<std::uint32_t>(number);
+    }
+  };
+  if (n.stacked) routed(first, 0);
+  for (std::uint64_t i = 0; !n.stacked && i < a.experts; ++i) {
+    const std::size_t begin = model_.weights.size();
     expert(prefix + n.inside + std::to_string(i) + ".", width);
+    routed(begin, i);
+  }
   const std::uint64_t all = model_.parameters.value() - before;
   idle_ += all / a.experts * (a.experts - a.experts_per_token);
   if (a.shared_ffn > 0) shared_experts(prefix);

@@ -1,5 +1,8 @@
 #include "models/operators.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace spillway::models {
 
 namespace {
@@ -130,17 +133,105 @@ Routed scatter(Tape& tape, const LayerWeights& weights, Value x, Value routed,
                std::uint64_t width) {
   const Architecture& a = tape.architecture();
   const std::uint64_t rows = tape.tokens() * a.experts_per_token;
+  const bool copied = !tape.workload().experts_on_cpu;
   const Value logits = tape.value("router.logits", tape.tokens() * a.experts);
   if (a.router_scales)
     routed = norm(tape, "router.norm", routed, &weights.of(WeightKind::router_norm).front());
   matmul(tape, "router", routed, weights.of(WeightKind::router).front(), tape.tokens(), a.hidden,
          {logits});
-  Routed r{tape.value_of(tape.tensor("router.shares", rows, 4)),
-           tape.value("experts.input", rows * width)};
+  Routed r{tape.value_of(tape.tensor("router.shares", rows, 4)), {}};
+  if (copied) r.copies = tape.value("experts.input", rows * width);
   elementwise(tape, "experts.scatter",
               {OperatorFunction::scatter_experts, OperatorFunction::scatter_experts_backward},
-              {x, logits}, {r.shares, r.copies}, {r.shares.tensor});
+              copied ? std::vector<Value>{x, logits} : std::vector<Value>{logits},
+              copied ? std::vector<Value>{r.shares, r.copies} : std::vector<Value>{r.shares},
+              {r.shares.tensor});
   return r;
+}
+
+/// What each chosen expert counts, as the type has it.
+Value shares_of(Tape& tape, const LayerWeights& weights, const Routed& routed) {
+  if (!tape.architecture().router_scales) return routed.shares;
+  return scaled_shares(tape, routed.shares,
+                       weights.of(WeightKind::router_scale).front().matrices[0]);
+}
+
+/// What the experts of this rank are given: copies of tokens of the whole expert group, the
+/// busiest of whose ranks this is.
+std::uint64_t rows_here(const Tape& tape) {
+  const Architecture& a = tape.architecture();
+  const Workload& w = tape.workload();
+  const std::uint64_t rows = tape.tokens() * a.experts_per_token;
+  if (w.expert == 1 || w.expert_load.even()) return rows;
+  const double busiest =
+      description::busiest_rank(w.expert_load.shares(a.experts, a.experts_per_token), w.expert);
+  return static_cast<std::uint64_t>(std::ceil(static_cast<double>(rows) * busiest - 1e-6));
+}
+
+/// Each copy of a token to the rank that has its expert, through that expert, and back: two
+/// all-to-alls forward and two backward.
+///   Source  GShard (2020), 3.2; Megatron Core, MoEAlltoAllTokenDispatcher
+Value through_experts(Tape& tape, const LayerWeights& weights, Value copies, std::uint64_t width) {
+  const Architecture& a = tape.architecture();
+  const std::uint64_t rows = rows_here(tape);
+  const Value here = exchange(tape, "experts.dispatch", copies, rows * width);
+  const Value output =
+      multiply(tape, weights,
+               {"ffn", WeightKind::ffn_gate, WeightKind::ffn_up, WeightKind::ffn_down, rows,
+                tape.split(a.expert_ffn), a.experts / tape.workload().expert, width},
+               here);
+  return exchange(tape, "experts.combine", output, tape.elements(copies));
+}
+
+/// What a micro-batch reads of the layer's experts: those that one of its tokens chooses.
+double used_bytes(const Tape& tape, const LayerWeights& weights) {
+  const Architecture& a = tape.architecture();
+  const auto chosen = static_cast<double>(a.experts_per_token);
+  double used = 0, bytes = 0;
+  for (const double share : tape.workload().expert_load.shares(a.experts, a.experts_per_token))
+    used += 1 - std::pow(1 - std::min(chosen * share, 1.0), static_cast<double>(tape.tokens()));
+  for (const WeightKind kind : {WeightKind::ffn_gate, WeightKind::ffn_up, WeightKind::ffn_down}) {
+    const Linear all = weights.group(kind);
+    for (const std::vector<std::uint32_t>* some : {&all.matrices, &all.biases})
+      for (const std::uint32_t index : *some)
+        bytes += static_cast<double>(tape.bytes_of(index).value());
+  }
+  return bytes * used / static_cast<double>(a.experts);
+}
+
+/// All that the routed experts do, by the CPU: each token times its experts, added up by their
+/// shares. What its way back needs besides `x` it keeps in host memory: what is between the
+/// products. Each product reads the matrices of the experts that are used from memory.
+///   Source  KTransformers, kt-kernel/operators/amx/sft_moe.hpp: ForwardCache
+Value cpu_experts(Tape& tape, const LayerWeights& weights, Value x, Value shares,
+                  std::uint64_t width) {
+  const Architecture& a = tape.architecture();
+  const std::uint64_t rows = tape.tokens() * a.experts_per_token;
+  const std::uint64_t products = a.gated_ffn ? 3 : 2;
+  const Flops flops(2.0 * static_cast<double>(rows * width * a.expert_ffn * products));
+  const Bytes bytes(static_cast<std::uint64_t>(used_bytes(tape, weights)) +
+                    2 * rows * width * tape.element());
+  const Value inner = tape.value_of(x.tensor);
+  const Value output = tape.value("experts.output", tape.tokens() * width);
+  Operator& forward = tape.add(
+      "experts.cpu", OperatorFunction::cpu_experts,
+      {{x.tensor, Access::read}, {shares.tensor, Access::read}, {output.tensor, Access::write}},
+      {x.tensor, shares.tensor});
+  forward.flops = flops;
+  forward.bytes = bytes;
+  forward.cpu_keeps = Bytes(rows * a.expert_ffn * (products - 1) * tape.element());
+  tape.on_backward([&tape, x, inner, shares, output, flops, bytes] {
+    std::vector<Operand> back{
+        tape.gradient(output), {x.tensor, Access::read}, {shares.tensor, Access::read}};
+    tape.accumulate(back, inner);
+    tape.accumulate(back, shares);
+    Operator& backward =
+        tape.add("experts.cpu.backward", OperatorFunction::cpu_experts_backward, std::move(back));
+    backward.flops = flops;
+    backward.bytes = bytes;
+    tape.pass_gradient(inner, x);
+  });
+  return output;
 }
 
 /// `x` by a matrix to or from the latents of experts, which all tensor ranks have whole.
@@ -159,19 +250,18 @@ Value experts(Tape& tape, const LayerWeights& weights, Value x, Value routed) {
   const bool narrow = a.expert_latent > 0;
   const std::uint64_t width = narrow ? a.expert_latent : a.hidden;
   const Value read = narrow ? through(tape, weights, WeightKind::latent_in, x, width) : x;
-  Routed r = scatter(tape, weights, read, routed, width);
-  const Value parts =
-      multiply(tape, weights,
-               {"ffn", WeightKind::ffn_gate, WeightKind::ffn_up, WeightKind::ffn_down,
-                tape.tokens() * a.experts_per_token, tape.split(a.expert_ffn), a.experts, width},
-               r.copies);
-  if (a.router_scales)
-    r.shares =
-        scaled_shares(tape, r.shares, weights.of(WeightKind::router_scale).front().matrices[0]);
-  Value output = tape.value("experts.output", tape.tokens() * width);
-  elementwise(tape, "experts.gather",
-              {OperatorFunction::gather_experts, OperatorFunction::gather_experts_backward},
-              {parts, r.shares}, {output}, {parts.tensor, r.shares.tensor});
+  const Routed r = scatter(tape, weights, read, routed, width);
+  Value output;
+  if (tape.workload().experts_on_cpu) {
+    output = cpu_experts(tape, weights, read, shares_of(tape, weights, r), width);
+  } else {
+    const Value parts = through_experts(tape, weights, r.copies, width);
+    const Value shares = shares_of(tape, weights, r);
+    output = tape.value("experts.output", tape.tokens() * width);
+    elementwise(tape, "experts.gather",
+                {OperatorFunction::gather_experts, OperatorFunction::gather_experts_backward},
+                {parts, shares}, {output}, {parts.tensor, shares.tensor});
+  }
   if (narrow) output = through(tape, weights, WeightKind::latent_out, output, a.hidden);
   if (!weights.has(WeightKind::shared_up) || a.dense_beside_experts) return output;
   return sum(tape, "experts.sum", output, shared_experts(tape, weights, x));

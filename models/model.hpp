@@ -68,6 +68,8 @@ struct WeightTensor {
   Cut cut = Cut::none;
   bool inputs_first = false;  ///< a matrix of shape {inputs, outputs}; else {outputs, inputs}
   bool frozen = false;        ///< it is not trained
+  bool routed = false;        ///< of experts that tokens choose
+  std::uint32_t expert = 0;   ///< of a routed one: which; 0 where one tensor has them all
   /// Index of the first matrix of its adapter, behind which the second stands; none: it has none.
   std::optional<std::uint32_t> adapter{};
   bool is_adapter() const {

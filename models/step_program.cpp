@@ -20,6 +20,9 @@ class WorkloadCheck {
     for (const auto& [what, count] : a_.shared_by_ranks()) divides(what, count);
     if (w_.sequence_parallel && w_.tensor > 1) shares_tokens();
     if (w_.context > 1) shares_samples();
+    if (w_.expert == 0 || a_.experts % w_.expert != 0 || (w_.expert > 1 && a_.experts == 0))
+      complain("parallel.expert", std::to_string(w_.expert) + " ranks cannot share the " +
+                                      std::to_string(a_.experts) + " experts of " + a_.name);
     const std::uint64_t positions = a_.learned_positions - a_.position_offset;
     if (a_.learned_positions > 0 && w_.sequence > positions)
       complain("training.sequence", std::to_string(w_.sequence) + " tokens are more than the " +

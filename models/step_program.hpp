@@ -21,6 +21,10 @@ struct Workload {
   std::uint64_t micro_batch = 1;  ///< samples
   std::uint64_t sequence = 1024;  ///< tokens per sample (T5: of encoder and decoder each)
   std::uint64_t tensor = 1;       ///< tensor-parallel ways; every size below is one rank's
+  std::uint64_t expert = 1;       ///< ranks that share the routed experts of a layer
+  /// How often each expert of a layer is chosen: the program is that of the busiest rank.
+  description::ExpertLoad expert_load{};
+  bool experts_on_cpu = false;  ///< what routed experts compute is the CPU's
   Attention attention = Attention::flash;
   bool fused_kernels = true;  ///< one kernel for the gated product of a feed-forward
   std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain
@@ -82,15 +86,18 @@ enum class OperatorKind {
   all_reduce,      ///< tensor-parallel sum of its read_write operand
   all_gather,      ///< its second operand: the tokens of all tensor ranks
   reduce_scatter,  ///< its second operand: this rank's tokens of the tensor-parallel sum
+  all_to_all,      ///< expert-parallel: each rank's part of what is read goes to that rank
   /// Context-parallel: of all heads of a rank's tokens some heads of all tokens, or back.
   context_all_to_all,
+  on_cpu,  ///< the CPU's, of what is copied to it and back
   update,  ///< optimizer step of one weight
 };
 
 /// Ranks that share a model meet in it.
 constexpr bool is_collective(OperatorKind kind) {
   return kind == OperatorKind::all_reduce || kind == OperatorKind::all_gather ||
-         kind == OperatorKind::reduce_scatter || kind == OperatorKind::context_all_to_all;
+         kind == OperatorKind::reduce_scatter || kind == OperatorKind::all_to_all ||
+         kind == OperatorKind::context_all_to_all;
 }
 
 /// What an operator computes. Its operands stand in the order given, those in [] only where the
@@ -159,6 +166,9 @@ enum class OperatorFunction {
   all_gather,              ///< this rank's tokens, those of all
   reduce_scatter,          ///< what is summed, this rank's tokens of the sum
   context_all_to_all,      ///< what goes to the context group's ranks, what comes from them
+  all_to_all,              ///< what goes to the group's ranks, what comes from them
+  cpu_experts,             ///< x, shares, output
+  cpu_experts_backward,    ///< g.output, x, shares, g.x, g.shares
   update,                  ///< weight, w.weight, then its states
 };
 
@@ -180,6 +190,7 @@ struct Operator {
   Bytes bytes;             ///< device memory traffic, read + written
   Bytes widened;           ///< of it: packed weights read and their wide copies written, which the
                            ///< product waits for
+  Bytes cpu_keeps;         ///< on_cpu: in host memory, from forward to backward
   GemmShape gemm;          ///< matmul, and the loss that has the head's matmul inside
   bool causal = false;     ///< attention
   std::uint32_t draw = 0;  ///< what drops elements: its number among those of its layer, backward

@@ -51,6 +51,11 @@ OperatorKind kind_of(OperatorFunction function) {
       return OperatorKind::reduce_scatter;
     case OperatorFunction::context_all_to_all:
       return OperatorKind::context_all_to_all;
+    case OperatorFunction::all_to_all:
+      return OperatorKind::all_to_all;
+    case OperatorFunction::cpu_experts:
+    case OperatorFunction::cpu_experts_backward:
+      return OperatorKind::on_cpu;
     case OperatorFunction::update:
       return OperatorKind::update;
     default:
@@ -116,7 +121,8 @@ std::uint64_t Tape::elements_of(const WeightTensor& weight) const {
   const std::uint64_t count = weight.parameters.value();
   if (weight.kind == WeightKind::embedding || weight.kind == WeightKind::lm_head)
     return split(weight.shape[0]) * weight.shape[1];
-  return weight.cut != Cut::none ? split(count) : count;
+  const std::uint64_t own = weight.routed ? count / program_.workload.expert : count;
+  return weight.cut != Cut::none ? split(own) : own;
 }
 
 void Tape::add_tensors(
@@ -371,18 +377,32 @@ void Tape::orthogonalize(Operator& update, const WeightTensor& weight) {
   update.bytes += Bytes(count * iterations * width * (4 * m * n + 5 * m * m));
 }
 
-Value exchange_heads(Tape& tape, std::string_view name, Value value) {
-  if (tape.workload().context == 1) return value;
-  const Value there = tape.value(name, tape.elements(value));
-  tape.add(name, OperatorFunction::context_all_to_all,
-           {{value.tensor, Access::read}, {there.tensor, Access::write}});
-  tape.on_backward([&tape, name = std::string(name), value, there] {
+namespace {
+
+/// As many elements as the ranks of a group send, by an all-to-all each way.
+Value sent_by_all(Tape& tape, std::string_view name, Value value, std::uint64_t elements,
+                  OperatorFunction function) {
+  const Value there = tape.value(name, elements);
+  tape.add(name, function, {{value.tensor, Access::read}, {there.tensor, Access::write}});
+  tape.on_backward([&tape, name = std::string(name), value, there, function] {
     std::vector<Operand> back{tape.gradient(there)};
     tape.accumulate(back, value);
     ENSURE(back.back().access == Access::write, "a gradient besides the one that comes back");
-    tape.add(name + ".backward", OperatorFunction::context_all_to_all, std::move(back));
+    tape.add(name + ".backward", function, std::move(back));
   });
   return there;
+}
+
+}  // namespace
+
+Value exchange(Tape& tape, std::string_view name, Value value, std::uint64_t elements) {
+  if (tape.workload().expert == 1) return value;
+  return sent_by_all(tape, name, value, elements, OperatorFunction::all_to_all);
+}
+
+Value exchange_heads(Tape& tape, std::string_view name, Value value) {
+  if (tape.workload().context == 1) return value;
+  return sent_by_all(tape, name, value, tape.elements(value), OperatorFunction::context_all_to_all);
 }
 
 Value gather_tokens(Tape& tape, Value own) {

@@ -137,6 +137,10 @@ class Tape {
 /// Where ranks share the tokens of samples: of `value`, all heads of a rank's tokens, some heads of
 /// all tokens, or back; as many elements. Its gradient goes back the same way. Else `value` itself.
 Value exchange_heads(Tape& tape, std::string_view name, Value value);
+/// `elements` that come from the ranks of the expert group, each of which keeps a part of its
+/// `value` and sends the others theirs; the gradient goes back the same way. Without such a group
+/// `value` itself.
+Value exchange(Tape& tape, std::string_view name, Value value, std::uint64_t elements);
 /// `value` as the input of matrices cut by columns: its gradient, partial on each rank, is summed.
 /// Where ranks share the tokens it is gathered first.
 Value enter_split(Tape& tape, Value value);

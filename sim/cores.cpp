@@ -1,3 +1,4 @@
+#include "scenarios/description/errors.hpp"
 #include "sim/platform.hpp"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace {
 // kind of copy by a thread, then Adam at 1, 2, .. bytes a parameter.
 constexpr std::size_t convert_level = 0, fused_level = 1, chained_level = 2, memcpy_level = 3,
                       thread_level = 4, h2d_level = 5, d2h_level = 6, slow_h2d_level = 7,
-                      slow_d2h_level = 8, touch_level = 9, cached_level = 10, adam_level = 11;
+                      slow_d2h_level = 8, touch_level = 9, cached_level = 10, product_level = 11,
+                      adam_level = 12;
 constexpr std::size_t adam_levels = 64;
 
 /// Bytes per second of copies alone on their thread.
@@ -42,6 +44,7 @@ void Platform::build_cpu(Zone* zone) {
   levels[fused_level] = host.check_fused.value();
   levels[chained_level] = host.check_chained.value() * cores;
   levels[memcpy_level] = host.memory_rate.value();
+  levels[product_level] = product_rate_;
   levels[touch_level] = host.first_touch.value() * cores;
   levels[cached_level] = 2 * host.page_cache.value() * cores;
   const CopyRates copies = copy_rates(machine_.pcie);
@@ -64,6 +67,7 @@ void Platform::build_cpu(Zone* zone) {
   convert_ = timed(zone, {cores_, dram_}, convert_level);
   fused_ = timed(zone, {cores_, dram_}, fused_level);
   memcpy_ = timed(zone, {cores_, dram_}, memcpy_level);
+  products_ = timed(zone, {cores_}, product_level);
   chained_ = threads(zone, "check", host.check_chained.value(), chained_level);
   touched_ = threads(zone, "touch", host.first_touch.value(), touch_level);
   if (engine_ == description::IoEngine::buffered)
@@ -126,6 +130,12 @@ Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) 
       return {convert_, traffic};
     case strategies::CpuWork::add:
       return {memcpy_, traffic};
+    case strategies::CpuWork::products: {
+      // what takes longer alone: DRAM, or the cores, which then leave it room
+      ENSURE(product_rate_ > 0, "the machine has no rate for products of the CPU");
+      const bool read = kernel.flops / product_rate_ < traffic / machine_.host.memory_rate.value();
+      return read ? CpuPath{memcpy_, traffic} : CpuPath{products_, kernel.flops};
+    }
     case strategies::CpuWork::check_fused:
       return {fused_, traffic};
     case strategies::CpuWork::check_chained:

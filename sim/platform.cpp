@@ -1,6 +1,7 @@
 #include "sim/platform.hpp"
 
 #include "sim/engine.hpp"
+#include "strategies/machine/setup.hpp"
 #include "strategies/run/endurance.hpp"
 
 #include <algorithm>
@@ -47,6 +48,7 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks, s
       ranks_of_a_stage_(ranks / static_cast<std::uint32_t>(scenario.parallel.pipeline)),
       alike_(alike),
       engine_(scenario.strategy.io_engine),
+      product_rate_(strategies::cpu_compute_rate(scenario)),
       workers_by_way_(scenario.strategy.workers_by_way()),
       // training has gone on for hours; a stream of requests begins on a drive at rest
       caches_start_full_(!scenario.run.io_bench) {

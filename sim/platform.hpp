@@ -158,6 +158,7 @@ class Platform {
   std::uint32_t ranks_, ranks_per_node_, ranks_of_a_stage_;
   double alike_;  ///< ranks that each stands for
   description::IoEngine engine_;
+  double product_rate_;  ///< of the CPU, FLOPs per second
   bool workers_by_way_;  ///< a process reads with some, and writes with others
   Zone* root_ = nullptr;
   Zone* box_ = nullptr;
@@ -170,7 +171,7 @@ class Platform {
   std::deque<Mix> mixes_;  ///< addresses stay: SimGrid's callbacks and operations hold them
   std::deque<SlcCache> caches_;
   bool caches_start_full_;
-  Path adam_, convert_, fused_, memcpy_, thread_, traffic_;
+  Path adam_, convert_, fused_, memcpy_, products_, thread_, traffic_;
   std::vector<Path> chained_, touched_, cached_;
   int next_host_ = 0;
 };

@@ -58,6 +58,13 @@ void Peers::gather(cudaStream_t stream, const PeerCall& call) {
       copy(stream, out + member * shard, call.in[member], shard);
 }
 
+void Peers::exchange(cudaStream_t stream, const PeerCall& call) {
+  const std::uint64_t part = call.bytes / call.in.size();
+  for (std::size_t to = 0; to < call.out.size(); ++to)
+    for (std::size_t from = 0; from < call.in.size(); ++from)
+      copy(stream, call.out[to] + from * part, call.in[from] + to * part, part);
+}
+
 /// The sum of elements [first, first + count) of all inputs goes to the beginnings of `out`. Pieces
 /// in ascending order: what a piece reads, no earlier one has written.
 void Peers::reduce(cudaStream_t stream, const PeerCall& call, std::uint64_t first,
@@ -100,6 +107,8 @@ void Peers::combine(cudaStream_t stream, const PeerCall& call) {
   switch (call.what) {
     case Collective::all_gather:
       return gather(stream, call);
+    case Collective::all_to_all:
+      return exchange(stream, call);
     case Collective::all_reduce:
       return reduce(stream, call, 0, elements, call.out);
     case Collective::reduce_scatter:

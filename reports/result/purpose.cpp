@@ -86,6 +86,7 @@ constexpr Knob bounce_buffers[] = {
     {"strategy.gradients.d2h"}, {"strategy.gradients.convert"}, {"strategy.io_engine"}};
 constexpr Knob pinned[] = {
     {"strategy.pinned"}, {"strategy.gradients.pinned"}, {"strategy.weights.pinned"}};
+constexpr Knob experts_on_cpu[] = {{"strategy.weights.experts"}, {"training.lora"}};
 constexpr Knob init_copy[] = {{"strategy.gradients.init_copy"}};
 constexpr Knob process_base[] = {{"machine.host.process_base"}, {"machine.host.process_base_next"}};
 constexpr Knob runtime_base[] = {{"machine.host.runtime_base"}};
@@ -133,6 +134,8 @@ constexpr PurposeRow rows[] = {
     {"host", P::parameter_flat_buffer, "parameter_flat_buffer",
      "one long buffer with all weights of a rank that lie in host memory", L::permanent,
      flat_weights, "weights at home on SSD"},
+    {"host", P::weights, "weights", "routed experts by which the CPU multiplies, once a node",
+     L::permanent, experts_on_cpu, "experts in fewer bits (training.lora.base), or on SSD"},
     {"host", P::gradient_flat_buffer, "gradient_flat_buffer",
      "one long buffer with the gradients of all weights of a rank", L::permanent, flat_gradients,
      "fp16 sums, more ranks under ZeRO stage 2, a share of the update on the GPU"},

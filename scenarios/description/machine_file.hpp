@@ -76,7 +76,10 @@ struct HostSpec {
   Bytes memory;
   BytesPerSecond memory_rate;
   std::uint64_t cores = 1;
-  ParamsPerSecond adam;    ///< per node, fp32 states
+  ParamsPerSecond adam;  ///< per node, fp32 states
+  /// Per node, achieved by products of the CPU, by element type as GpuSpec::compute; a type that is
+  /// absent: it multiplies nothing.
+  std::map<std::string, FlopsPerSecond> compute;
   BytesPerSecond convert;  ///< per node, bytes read + written
   BytesPerSecond
       check_chained;  ///< per rank, bytes of tensor traffic (20 B per element of an fp32 buffer)

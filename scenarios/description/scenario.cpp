@@ -96,6 +96,20 @@ void training_fields(Io& io, T& training) {
   io("initial_scale_power", training.initial_scale_power);
 }
 
+/// Nothing where all experts are as busy as each other.
+void write_load(const ExpertLoad& load, json& object) {
+  if (load.zipf) object["expert_load"] = {{"zipf", *load.zipf}};
+  if (!load.counts.empty()) object["expert_load"] = load.counts;
+}
+
+void read_load(const json& object, ExpertLoad& load) {
+  const json* const written = FieldReader(object).find("expert_load");
+  if (!written) return;
+  load = {};
+  if (written->is_object()) load.zipf = written->at("zipf").get<double>();
+  if (written->is_array()) load.counts = written->get<std::vector<double>>();
+}
+
 template <class Io, class T>
 void parallel_fields(Io& io, T& parallel) {
   io("data", parallel.data);
@@ -106,6 +120,7 @@ void parallel_fields(Io& io, T& parallel) {
   io("context", parallel.context);
   io("context_kind", parallel.context_kind);
   io("sequence_parallel", parallel.sequence_parallel);
+  io("expert", parallel.expert);
   io("zero_stage", parallel.zero_stage);
 }
 
@@ -151,8 +166,10 @@ void to_json(json& object, const Scenario& scenario) {
   training_fields(training, scenario.training);
   write_method(scenario.training, object["training"]);
   write_recompute(scenario.training, object["training"]);
+  write_load(scenario.training.expert_load, object["training"]);
   FieldWriter parallel(object["parallel"]);
   parallel_fields(parallel, scenario.parallel);
+  if (scenario.parallel.expert == 1) object["parallel"].erase("expert");
   FieldWriter run(object["run"]);
   run_fields(run, scenario.run);
   if (scenario.run.jitter == 0) object["run"].erase("jitter");
@@ -173,6 +190,7 @@ void from_json(const json& object, Training& training) {
   training_fields(read, training);
   read_method(object, training);
   read_recompute(object, training);
+  read_load(object, training.expert_load);
   if (!object.contains("loss") && !training.fused_kernels) training.loss = LossKind::plain;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "scenarios/description/expert_load.hpp"
 #include "scenarios/description/knob.hpp"
 #include "scenarios/description/names.hpp"
 #include "scenarios/description/units.hpp"
@@ -233,6 +234,7 @@ struct Training {
   bool fused_kernels = true;        ///< the gated product of a feed-forward is one kernel
   LossKind loss = LossKind::fused;  ///< where a scenario says nothing, as fused_kernels: or plain
   ExpertLayout experts = ExpertLayout::stacked;
+  ExpertLoad expert_load;
   Or<double, "model"> dropout = 0.0;  ///< the word: what the model's own file says
   Recompute recompute;
   Packed packed;
@@ -279,9 +281,13 @@ struct Parallel {
   /// Ranks with the same weights that share the tokens of each sample.
   std::uint64_t context = 1;
   ContextKind context_kind = ContextKind::ulysses;
+  /// Data-parallel ranks in a row that share the routed experts of each layer.
+  std::uint64_t expert = 1;
   /// Ranks that hold, or share by ZeRO, the same weights.
   std::uint64_t replicas() const { return data * context; }
   std::uint64_t ranks() const { return replicas() * tensor * pipeline; }
+  /// Data-parallel ranks that hold the same experts.
+  std::uint64_t expert_data() const { return data / expert; }
 };
 
 enum class IoDirection { read, write, mixed };

@@ -13,6 +13,14 @@ namespace spillway::description {
 enum class Home { gpu, host, ssd };
 template <>
 inline constexpr auto names_of<Home> = in_order("gpu", "host", "ssd");
+/// Where the routed experts of layers lie, and who multiplies by them.
+///   as_others  as weights.home says of all weights
+///   alone      they alone lie at weights.home: all other weights stay on the GPU
+///   cpu        in host memory, where the CPU multiplies by them: they never come to the GPU.
+///              Source  KTransformers (SOSP 2025)
+enum class ExpertPlace : std::uint8_t { as_others, alone, cpu };
+template <>
+inline constexpr auto names_of<ExpertPlace> = in_order("as_others", "alone", "cpu");
 enum class PoolKind { none, monolithic, adaptive, pages, ring };
 template <>
 inline constexpr auto names_of<PoolKind> = in_order("none", "monolithic", "adaptive", "pages",
@@ -58,6 +66,11 @@ struct WeightsPart {
   WeightCopy h2d = WeightCopy::pinned;
   std::optional<PinnedPolicy> pinned;
   Params persistence_threshold;
+  std::optional<ExpertPlace> experts;  ///< absent: as_others
+  std::optional<Bytes> expert_cache;   ///< of experts alone outside the GPU; absent: none
+
+  bool experts_alone() const { return experts == ExpertPlace::alone; }
+  bool experts_on_cpu() const { return experts == ExpertPlace::cpu; }
   Params max_live = all_params;
   Params prefetch_bucket = all_params;
   Params max_reuse;
@@ -103,6 +116,17 @@ void weights_knobs(Io& io, Part& part) {
   io({"persistence_threshold", "tensors up to so many elements stay whole on every GPU",
       "zero_optimization.stage3_param_persistence_threshold"},
      part.persistence_threshold);
+  io.optional(
+      {"experts",
+       "routed experts: as_others, as weights.home says; alone, they alone leave the GPU; cpu, "
+       "they stay in host memory, and the CPU multiplies by them at host.compute",
+       "", "any, of a model with experts"},
+      part.experts);
+  io.optional({"expert_cache",
+               "GPU memory for experts that do not leave it, of all layers those that most tokens "
+               "choose",
+               "", "any, with weights.experts alone"},
+              part.expert_cache);
   io.word({"max_live", "gathered elements alive on a GPU at which fetching ahead stops",
            "zero_optimization.stage3_max_live_parameters"},
           part.max_live, "all", all_params);

@@ -2,6 +2,8 @@
 
 #include "strategies/layout/subgroups.hpp"
 
+#include <algorithm>
+
 namespace spillway::strategies {
 
 namespace {
@@ -20,14 +22,17 @@ class Rows {
         model_(model),
         formats_(scenario.training),
         partition_(partition_of(scenario)),
+        of_experts_(expert_partition_of(scenario)),
         host_room_(weights_.max_in_host.value()),
         rows_(model.weights.size()) {
     for (const models::Tensor& tensor : program.tensors)
-      if (tensor.weight && tensor.role == models::TensorRole::weight && held[*tensor.weight])
+      if (tensor.weight && tensor.role == models::TensorRole::weight && held[*tensor.weight] &&
+          !is_on_cpu(*tensor.weight))
         rows_[*tensor.weight].elements = tensor.elements;
   }
 
   TensorTable fill() {
+    find_leaving();
     for (std::uint32_t weight = 0; weight < rows_.size(); ++weight) fill_row(weight);
     group_states();
     return TensorTable(std::move(rows_));
@@ -42,10 +47,10 @@ class Rows {
     row.gradient = formats.gradient;
     // where nothing is mixed no copy is counted, though a CPU may keep fp32 masters of 16 bits
     row.has_copy = formats.has_master();
-    row.shards = partition_;
+    row.shards = model_.weights[weight].routed ? of_experts_ : partition_;
     const bool stays = persistent(weight);
-    row.whole = partition_.weight_ways() == 1 || stays;
-    row.home = stays ? Home::gpu : home_of(row.share(partition_.weight_ways()));
+    row.whole = row.shards.weight_ways() == 1 || stays;
+    row.home = stays ? Home::gpu : home_of(row.share(row.shards.weight_ways()));
     if (!row.trainable()) return;
     row.updater = optimizer_.device;
     row.state_home = optimizer_.home;
@@ -53,12 +58,43 @@ class Rows {
     add_states(row);
   }
 
+  /// The CPU multiplies by it where it lies, and nobody trains it.
+  bool is_on_cpu(std::uint32_t weight) const {
+    return weights_.experts_on_cpu() && model_.weights[weight].routed;
+  }
+
+  /// Where experts alone leave the GPU: all of them but those in its cache, which most tokens
+  /// choose. A tensor of several experts is one.
+  void find_leaving() {
+    if (!weights_.experts_alone()) return;
+    leaves_.assign(rows_.size(), false);
+    std::vector<std::uint32_t> experts;
+    for (std::uint32_t weight = 0; weight < rows_.size(); ++weight)
+      if (model_.weights[weight].routed && rows_[weight].elements > 0) experts.push_back(weight);
+    for (const std::uint32_t weight : experts) leaves_[weight] = true;
+    const models::Architecture& a = model_.architecture;
+    const std::vector<double> shares = scenario_.training.expert_load.shares(
+        std::max<std::uint64_t>(a.experts, 1), std::max<std::uint64_t>(a.experts_per_token, 1));
+    std::stable_sort(experts.begin(), experts.end(), [&](std::uint32_t one, std::uint32_t other) {
+      return shares[model_.weights[one].expert] > shares[model_.weights[other].expert];
+    });
+    std::uint64_t room = weights_.expert_cache ? weights_.expert_cache->value() : 0;
+    for (const std::uint32_t weight : experts) {
+      const std::uint64_t bytes =
+          formats_.of(model_.weights[weight]).weight.bytes(rows_[weight].elements);
+      if (bytes > room) return;
+      room -= bytes;
+      leaves_[weight] = false;
+    }
+  }
+
   bool persistent(std::uint32_t weight) const {
     const TensorRow& row = rows_[weight];
+    if (!leaves_.empty() && !leaves_[weight]) return true;
     if (row.elements <= weights_.persistence_threshold.value()) return true;
     if (weights_.home != Home::ssd) return false;
     return !model_.weights[weight].decays() ||
-           row.weight.bytes(row.share(partition_.weight_ways())) < smallest_swapped;
+           row.weight.bytes(row.share(row.shards.weight_ways())) < smallest_swapped;
   }
 
   /// Of a share of so many elements; takes them from the room that weights have in host memory.
@@ -88,7 +124,7 @@ class Rows {
         model_, optimizer_.subgroup.value(), optimizer_.grouping, optimizer_.fused_tensors,
         subgroup_alignment(rows_), [this](std::uint32_t weight) {
           const TensorRow& row = rows_[weight];
-          return row.trainable() ? row.share(partition_.state_ways()) : 0;
+          return row.trainable() ? row.share(row.shards.state_ways()) : 0;
         });
     const auto of_gpu =
         static_cast<std::size_t>((1 - optimizer_.cpu_share) * static_cast<double>(groups.size()));
@@ -115,9 +151,10 @@ class Rows {
   const description::OptimizerPart& optimizer_;
   const models::Model& model_;
   const models::Formats formats_;
-  const Partition partition_;
+  const Partition partition_, of_experts_;
   std::uint64_t host_room_;
   std::vector<TensorRow> rows_;
+  std::vector<bool> leaves_;  ///< by weight, where not all do that weights.home has; else empty
 };
 
 }  // namespace

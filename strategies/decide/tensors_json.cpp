@@ -15,7 +15,7 @@ using nlohmann::json;
 using result::read;
 using result::read_part;
 
-constexpr std::array<std::string_view, 2> group_names{"none", "data"};
+constexpr std::array<std::string_view, 3> group_names{"none", "data", "expert_data"};
 constexpr std::array<std::string_view, 3> state_names{"master", "momentum", "variance"};
 
 [[noreturn]] void refuse_table(const std::string& path, const std::string& message) {

@@ -1,6 +1,7 @@
 #include "strategies/layout/job.hpp"
 
 #include "strategies/layout/module_plan.hpp"
+#include "strategies/machine/setup.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -196,6 +197,15 @@ void Job::lay_out() {
   plans = plan_layers(model, program, tensors, activations,
                       stage ? stage->crossings : models::Crossings());
   if (activations.by_module) cut_into_modules(plans, model, program);
+}
+
+Group Job::gather_group(Rank rank, std::uint32_t weight) const {
+  return of_experts(weight) ? expert_data_group(scenario, rank) : data_group(scenario, rank);
+}
+
+Group Job::reduce_group(Rank rank, std::uint32_t weight) const {
+  return of_experts(weight) ? expert_reduce_group(scenario, rank)
+                            : strategies::reduce_group(scenario, rank);
 }
 
 std::deque<Job> jobs_of(const Decision& decision) {

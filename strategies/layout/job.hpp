@@ -139,6 +139,14 @@ struct Job {
   std::uint64_t member(Rank rank) const {
     return rank.index / scenario.parallel.tensor % scenario.parallel.replicas();
   }
+  /// The same in the group over which `weight` is spread.
+  std::uint64_t member(Rank rank, std::uint32_t weight) const {
+    return of_experts(weight) ? member(rank) / scenario.parallel.expert : member(rank);
+  }
+  /// The ranks that train `weight` on different samples, which gather it and reduce its gradient:
+  /// a group for each.
+  Group gather_group(Rank rank, std::uint32_t weight) const;
+  Group reduce_group(Rank rank, std::uint32_t weight) const;
   /// Of the tensors of the step program that are no weight's.
   ElementType activation_type() const { return kernel_type(program.workload.precision); }
 
@@ -148,6 +156,9 @@ struct Job {
       const models::PipelineStage* of);
   void take(const Decided& decided);
   void lay_out();
+  bool of_experts(std::uint32_t weight) const {
+    return row(weight).shards.group == ShardGroup::expert_data;
+  }
 };
 
 /// One for all ranks of what was decided, which outlives it, or one for the ranks of each pipeline

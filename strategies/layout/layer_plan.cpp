@@ -159,6 +159,7 @@ class LayerLayout {
         weight_slot_[slot.weight] = none;
     for (const std::uint32_t weight : model_.used_by(plan.layer)) {
       const TensorRow& row = tensors_.row(weight);
+      if (row.elements == 0) continue;  // it never comes to the GPU
       LayerWeight slot{};
       slot.weight = weight;
       slot.offset = plan.weight_bytes;
@@ -246,9 +247,13 @@ class LayerLayout {
     for (std::uint32_t segment = 0; segment < pass.segments.size(); ++segment) {
       for (const PlannedKernel& kernel : pass.segments[segment].kernels)
         if (kernel.operation == op) return segment;
-      if (pass.segments[segment].collective == op) return segment;
+      if (pass.segments[segment].then == op) return segment;
     }
     ENSURE(false, op->name + " is in no segment");
+  }
+
+  static bool is_no_kernel(OperatorKind kind) {
+    return is_collective(kind) || kind == OperatorKind::on_cpu;
   }
 
   /// place_transients() has placed what this pass uses.
@@ -265,10 +270,9 @@ class LayerLayout {
       for (const PlannedOperand& operand : kernel.operands)
         if (operand.area == Area::scratch)
           pass.scratch_bytes = std::max(pass.scratch_bytes, placed_bytes(operand.bytes));
-      if (is_collective(op.kind)) {
-        pass.segments.back().collective = &op;
-        pass.segments.back().sends = kernel.operands.front();
-        pass.segments.back().receives = kernel.operands.back();
+      if (is_no_kernel(op.kind)) {
+        pass.segments.back().then = &op;
+        pass.segments.back().of = std::move(kernel.operands);
         pass.segments.emplace_back();
       } else {
         pass.segments.back().kernels.push_back(std::move(kernel));
@@ -278,7 +282,7 @@ class LayerLayout {
       }
     }
     if (pass.segments.size() > 1 && pass.segments.back().kernels.empty() &&
-        pass.segments.back().collective == nullptr)
+        !pass.segments.back().then)
       pass.segments.pop_back();
     return pass;
   }

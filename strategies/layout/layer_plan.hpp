@@ -41,14 +41,14 @@ struct PlannedKernel {
   std::vector<PlannedOperand> operands;
 };
 
-/// Kernels of one pass of a layer, cut where tensor-parallel ranks must meet in a collective, after
-/// each kernel that completes a tensor which leaves the GPU, and in backward after
-/// each that is the last to use one that came back: its memory is free then.
+/// Kernels of one pass of a layer, cut where the GPU has to wait for others: where ranks that
+/// share a model meet in a collective, where the CPU computes. Cut too after each kernel that completes a tensor which leaves the GPU, and in backward after each
+/// that is the last to use one that came back: its memory is free then.
 struct PassPlan {
   struct Segment {
     std::vector<PlannedKernel> kernels;
-    const models::Operator* collective = nullptr;  ///< behind its kernels; null: none
-    PlannedOperand sends{}, receives{};            ///< of it; of an all-reduce the same
+    const models::Operator* then = nullptr;  ///< what comes behind them and is no kernel, or null
+    std::vector<PlannedOperand> of{};        ///< its operands
     // of passes that are cut into modules:
     std::uint32_t module = 0;               ///< index into LayerPlans::modules
     std::vector<std::uint32_t> makes{};     ///< forward: indices into `saved`, used here first

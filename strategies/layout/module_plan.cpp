@@ -83,9 +83,8 @@ class Cutter {
         empty = false;
       }
       if (empty && !parts.empty()) part.module = parts.back().module;
-      part.collective = whole.collective;
-      part.sends = whole.sends;
-      part.receives = whole.receives;
+      part.then = whole.then;
+      part.of = std::move(whole.of);
       parts.push_back(std::move(part));
       last_part.push_back(static_cast<std::uint32_t>(parts.size() - 1));
     }

@@ -18,6 +18,9 @@ models::Workload workload_of(const description::Scenario& scenario,
   workload.micro_batch = training.micro_batch;
   workload.sequence = training.sequence;
   workload.tensor = scenario.parallel.tensor;
+  workload.expert = scenario.parallel.expert;
+  workload.expert_load = training.expert_load;
+  workload.experts_on_cpu = scenario.strategy.weights.experts_on_cpu();
   workload.attention = training.attention;
   workload.fused_kernels = training.fused_kernels;
   workload.loss = training.loss;

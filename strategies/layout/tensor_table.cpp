@@ -13,6 +13,14 @@ Partition partition_of(const description::Scenario& scenario) {
   return {group, ways, stage >= 3, stage >= 2, stage >= 1};
 }
 
+Partition expert_partition_of(const description::Scenario& scenario) {
+  Partition partition = partition_of(scenario);
+  if (scenario.parallel.expert == 1) return partition;
+  partition.group = ShardGroup::expert_data;
+  partition.ways = scenario.parallel.expert_data();
+  return partition;
+}
+
 std::uint64_t share_of(std::uint64_t elements, std::uint64_t ways, const NumberFormat& format) {
   if (ways == 1) return elements;
   std::uint64_t unit = 8 * share_alignment / description::bits_of(format.type);

@@ -32,8 +32,9 @@ std::uint64_t share_of(std::uint64_t elements, std::uint64_t ways, const NumberF
 
 /// Ranks over which a tensor may be spread.
 enum class ShardGroup : std::uint8_t {
-  none,  ///< each rank has all of it
-  data   ///< those that train on different samples
+  none,        ///< each rank has all of it
+  data,        ///< those that train on different samples
+  expert_data  ///< those of them that hold the same experts
 };
 
 /// How ZeRO spreads a tensor, or all of a rank's tensors, over a group, which may span nodes.
@@ -50,6 +51,8 @@ struct Partition {
 };
 /// How the ranks of a scenario share weights, gradients and states.
 Partition partition_of(const description::Scenario& scenario);
+/// How those that hold the same routed experts share what belongs to them.
+Partition expert_partition_of(const description::Scenario& scenario);
 
 /// One weight with all that belongs to it: how its numbers lie, where, and who updates them.
 struct TensorRow {

@@ -23,7 +23,7 @@ bool WeightLayout::any(Home where) const {
 
 std::uint64_t first_element(const Job& job, Rank rank, std::uint32_t weight) {
   const std::uint64_t ways = job.row(weight).shards.weight_ways();
-  return ways > 1 ? job.member(rank) * job.share(weight, ways) : 0;
+  return ways > 1 ? job.member(rank, weight) * job.share(weight, ways) : 0;
 }
 
 }  // namespace spillway::strategies

@@ -22,6 +22,14 @@ CollectiveCost ring(Collective what, std::uint64_t bytes, std::uint64_t local,
   return divided(passes * once, local, nodes, passes * (size - 1));
 }
 
+CollectiveCost direct(std::uint64_t bytes, std::uint64_t local, std::uint64_t nodes) {
+  const std::uint64_t size = local * nodes;
+  const auto parts = [&](std::uint64_t members) {
+    return bytes / size * members + bytes % size * members / size;
+  };
+  return {1, parts(local - 1), parts(local * (nodes - 1))};
+}
+
 CollectiveCost tree(std::uint64_t bytes, std::uint64_t local, std::uint64_t nodes) {
   const auto depth = static_cast<std::uint64_t>(std::bit_width(nodes - 1));
   return divided(2 * bytes, local, nodes, 2 * (local - 1 + depth));
@@ -40,6 +48,7 @@ CollectiveCost collective_cost(Collective what, std::uint64_t bytes, Group group
   const std::uint64_t local = topology.local_size(group);
   const std::uint64_t nodes = topology.size(group) / local;
   if (local * nodes == 1) return {};
+  if (what == Collective::all_to_all) return direct(bytes, local, nodes);
   const CollectiveCost in_ring = ring(what, bytes, local, nodes);
   // inside one node NCCL's tree is a chain: as many hops as the ring, and more bytes
   if (what != Collective::all_reduce || nodes == 1) return in_ring;

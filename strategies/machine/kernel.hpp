@@ -105,8 +105,9 @@ enum class CpuWork {
   initialize,     ///< first values of weights and states, at the rate of `convert`
   checkpoint,     ///< reads masters, at the rate of `convert`
   touch,          ///< first writes to pages that are new: one thread, at `first_touch`
+  products,       ///< `flops` of matrix products at `host.compute`, or as fast as DRAM gives them
 };
-inline constexpr std::size_t cpu_work_count = static_cast<std::size_t>(CpuWork::touch) + 1;
+inline constexpr std::size_t cpu_work_count = static_cast<std::size_t>(CpuWork::products) + 1;
 
 /// Work on a node's cores: bounded by its rate in the machine file and by DRAM, shared with
 /// everything else there.
@@ -114,6 +115,7 @@ struct CpuKernel {
   CpuWork work = CpuWork::adam;
   std::uint64_t elements = 0;
   std::uint64_t traffic = 0;        ///< bytes of DRAM traffic, read + written
+  double flops = 0;                 ///< of products
   const Subgroup* group = nullptr;  ///< of Adam and checkpoints: what the operands hold
   std::uint64_t share = 0;          ///< of `group`: which of its ranks' equal shares of each weight
   Numbers numbers{};
@@ -137,8 +139,11 @@ struct StorageKernel {
 ///   all_gather       in: own shard [n/G]; out: all shards [n]
 ///   reduce_scatter   in: [n]; out: own shard of the sum [n/G]
 ///   all_reduce       in: [n]; out: [n], may be the same view
+///   all_to_all       in: [n], a part for each member in rank order; out: [n], a part from each. A
+///                    machine that computes nothing takes other lengths too: of the busiest member,
+///                    where members do not send alike
 ///   In place         a shard may lie in the whole, where the member's own place in it is
-enum class Collective { all_gather, reduce_scatter, all_reduce };
+enum class Collective { all_gather, reduce_scatter, all_reduce, all_to_all };
 std::string_view to_string(Collective collective);
 
 }  // namespace spillway::strategies

@@ -22,6 +22,8 @@ std::string_view to_string(Collective collective) {
       return "reduce_scatter";
     case Collective::all_reduce:
       return "all_reduce";
+    case Collective::all_to_all:
+      return "all_to_all";
   }
   return "?";
 }

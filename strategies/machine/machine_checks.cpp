@@ -80,6 +80,7 @@ void Machine::check_operand(const View& view, bool on_gpu, Rank rank) const {
 
 void Machine::check_shards(Collective what, const View& in, const View& out,
                            std::uint64_t members) const {
+  if (what == Collective::all_to_all) return;  // parts may differ
   const bool gathers = what == Collective::all_gather;
   const std::uint64_t ways = what == Collective::all_reduce ? 1 : members;
   const std::uint64_t whole = gathers ? out.bytes : in.bytes;
@@ -93,6 +94,10 @@ void Machine::check_shards(Collective what, const View& in, const View& out,
 void Machine::check_place(Collective what, const View& in, const View& out,
                           std::size_t position) const {
   const bool gathers = what == Collective::all_gather;
+  if (what == Collective::all_to_all)
+    ENSURE(in.block.get() != out.block.get() || in.offset + in.bytes <= out.offset ||
+               out.offset + out.bytes <= in.offset,
+           "all_to_all: what is sent and what comes lie in one place");
   if (!gathers && what != Collective::reduce_scatter) return;
   const View& whole = gathers ? out : in;
   const View& shard = gathers ? in : out;

@@ -95,6 +95,7 @@ Op Machine::run(Rank rank, CpuKernel kernel, const After& after) {
   operation.cpu.work = kernel.work;
   operation.cpu.elements = kernel.elements;
   operation.cpu.traffic = kernel.traffic;
+  operation.cpu.flops = kernel.flops;
   return launch(operation, after);
 }
 
@@ -125,7 +126,9 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   ENSURE(self != members.end(), "a rank calls a collective of a group it is not in");
   const auto position = static_cast<std::size_t>(self - members.begin());
   ENSURE(in && out, std::string(to_string(what)) + " without a buffer");
-  const std::uint64_t bytes = what == Collective::all_gather ? out.bytes : in.bytes;
+  const std::uint64_t bytes = what == Collective::all_gather   ? out.bytes
+                              : what == Collective::all_to_all ? std::max(in.bytes, out.bytes)
+                                                               : in.bytes;
   check_operand(in, true, rank);
   check_operand(out, true, rank);
   check_shards(what, in, out, setup_.topology.size(group));

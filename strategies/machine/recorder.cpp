@@ -53,6 +53,8 @@ std::string_view name_of(CpuWork work) {
       return "checkpoint";
     case CpuWork::touch:
       return "first touch";
+    case CpuWork::products:
+      return "products";
   }
   return "?";
 }

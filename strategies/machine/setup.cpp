@@ -27,21 +27,39 @@ std::uint64_t equal_nodes(const description::Scenario& scenario) {
 /// Groups of simulated ranks.
 struct Groups {
   std::vector<std::vector<Rank>> members;
-  std::vector<bool> spans_nodes;
+  std::vector<std::uint64_t> nodes;  ///< on which as many are
+};
+
+/// How the simulated data-parallel ranks of a stage, of one tensor index, share experts.
+struct ExpertGroups {
+  std::uint32_t local;   ///< simulated members of an expert group
+  std::uint32_t groups;  ///< expert groups
+  std::uint64_t nodes;   ///< that an expert group spans
+
+  explicit ExpertGroups(const description::Scenario& scenario) {
+    const auto& parallel = scenario.parallel;
+    const std::uint64_t data = simulated_ranks(scenario) / (parallel.tensor * parallel.pipeline);
+    local = static_cast<std::uint32_t>(std::min(parallel.expert, data));
+    groups = static_cast<std::uint32_t>(data / local);
+    nodes = parallel.expert / local;
+    ENSURE(local * groups == data && nodes * local == parallel.expert &&
+               equal_nodes(scenario) % nodes == 0,
+           "expert groups that do not fill nodes");
+  }
 };
 
 Groups groups_of(const description::Scenario& scenario) {
   const auto ranks = static_cast<std::uint32_t>(simulated_ranks(scenario));
   const auto tensor = static_cast<std::uint32_t>(scenario.parallel.tensor);
   const auto stages = static_cast<std::uint32_t>(scenario.parallel.pipeline);
-  const bool across = equal_nodes(scenario) > 1;
+  const std::uint64_t across = equal_nodes(scenario);
   const std::uint32_t data = ranks / (tensor * stages);  // simulated members of each group
   ENSURE(tensor * stages * data == ranks && scenario.parallel.ranks() % ranks == 0,
          "nodes that are not filled equally");
   Groups groups;
-  const auto add = [&](std::vector<Rank> members, bool spans) {
+  const auto add = [&](std::vector<Rank> members, std::uint64_t nodes) {
     groups.members.push_back(std::move(members));
-    groups.spans_nodes.push_back(spans);
+    groups.nodes.push_back(nodes);
   };
   std::vector<Rank> world;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) world.push_back(Rank{rank});
@@ -54,9 +72,29 @@ Groups groups_of(const description::Scenario& scenario) {
       add(std::move(group), across);
     }
   for (std::uint32_t first = 0; first < ranks; first += tensor)
-    add({world.begin() + first, world.begin() + first + tensor}, false);
+    add({world.begin() + first, world.begin() + first + tensor}, 1);
   for (std::uint32_t i = 0; i < stages * tensor; ++i)  // reduce groups
     add(std::vector<Rank>(groups.members[1 + i]), across);
+  const auto context = static_cast<std::uint32_t>(scenario.parallel.context);
+  for (std::uint32_t i = 0; context > 1 && i < stages * tensor; ++i)
+    for (std::uint32_t first = 0; first < data; first += context)
+      add({groups.members[1 + i].begin() + first, groups.members[1 + i].begin() + first + context},
+          1);
+  if (scenario.parallel.expert == 1) return groups;
+  const ExpertGroups experts(scenario);
+  const auto add_every = [&](std::uint32_t groups_of_each, std::uint32_t first_step,
+                             std::uint32_t step, std::uint64_t nodes) {
+    for (std::uint32_t i = 0; i < stages * tensor; ++i)
+      for (std::uint32_t group = 0; group < groups_of_each; ++group) {
+        std::vector<Rank> members;
+        for (std::uint32_t d = 0; d < data / groups_of_each; ++d)
+          members.push_back(groups.members[1 + i][group * first_step + d * step]);
+        add(std::move(members), nodes);
+      }
+  };
+  add_every(experts.groups, experts.local, 1, experts.nodes);
+  for (int times = 0; times < 2; ++times)  // for gathers, for reductions
+    add_every(experts.local, 1, experts.local, across / experts.nodes);
   return groups;
 }
 
@@ -171,7 +209,7 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
   topology.nodes = static_cast<std::uint32_t>(equal_nodes(scenario));
   Groups groups = groups_of(scenario);
   topology.groups = std::move(groups.members);
-  topology.spans_nodes = std::move(groups.spans_nodes);
+  topology.group_nodes = std::move(groups.nodes);
   topology.gpu_memory =
       scenario.strategy.unlimited_gpu() ? description::Bytes(0) : machine.gpu.usable();
   topology.host_memory = machine.host.usable();
@@ -214,6 +252,59 @@ Group reduce_group(const description::Scenario& scenario, Rank rank) {
   return Group{data_group(scenario, rank).index + data_and_tensor_groups};
 }
 
+namespace {
+
+/// Groups before those of experts, or of context ranks: there are not both.
+std::uint32_t groups_without_experts(const description::Scenario& scenario) {
+  const auto& parallel = scenario.parallel;
+  return static_cast<std::uint32_t>(1 + 2 * parallel.pipeline * parallel.tensor +
+                                    simulated_ranks(scenario) / parallel.tensor);
+}
+
+/// Which of a scenario's (stage, tensor index) a rank is of, numbered as data groups are.
+std::uint32_t column_of(const description::Scenario& scenario, Rank rank) {
+  return data_group(scenario, rank).index - 1;
+}
+
+/// Its place among the simulated ranks of its data group.
+std::uint32_t place_of(const description::Scenario& scenario, Rank rank) {
+  const auto& parallel = scenario.parallel;
+  const std::uint64_t data = simulated_ranks(scenario) / (parallel.tensor * parallel.pipeline);
+  return static_cast<std::uint32_t>(rank.index / parallel.tensor % data);
+}
+
+}  // namespace
+
+Group context_group(const description::Scenario& scenario, Rank rank) {
+  const auto& parallel = scenario.parallel;
+  const std::uint64_t members = simulated_ranks(scenario) / (parallel.tensor * parallel.pipeline);
+  const std::uint64_t of_a_column = members / parallel.context;
+  return Group{groups_without_experts(scenario) +
+               static_cast<std::uint32_t>(column_of(scenario, rank) * of_a_column +
+                                          place_of(scenario, rank) / parallel.context)};
+}
+
+Group expert_group(const description::Scenario& scenario, Rank rank) {
+  const ExpertGroups experts(scenario);
+  return Group{groups_without_experts(scenario) + column_of(scenario, rank) * experts.groups +
+               place_of(scenario, rank) / experts.local};
+}
+
+Group expert_data_group(const description::Scenario& scenario, Rank rank) {
+  const ExpertGroups experts(scenario);
+  const auto columns =
+      static_cast<std::uint32_t>(scenario.parallel.pipeline * scenario.parallel.tensor);
+  return Group{groups_without_experts(scenario) + columns * experts.groups +
+               column_of(scenario, rank) * experts.local +
+               place_of(scenario, rank) % experts.local};
+}
+
+Group expert_reduce_group(const description::Scenario& scenario, Rank rank) {
+  const auto columns =
+      static_cast<std::uint32_t>(scenario.parallel.pipeline * scenario.parallel.tensor);
+  return Group{expert_data_group(scenario, rank).index + columns * ExpertGroups(scenario).local};
+}
+
 std::string_view compute_type(description::Precision precision) {
   return name_of(description::kernel_type(precision));
 }
@@ -238,6 +329,12 @@ double compute_rate(const description::Scenario& scenario) {
   const std::string type(compute_type(scenario.training.precision));
   throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
                                      "add \"" + type + "\" to gpu.compute"}});
+}
+
+double cpu_compute_rate(const description::Scenario& scenario) {
+  const Rates& rates = scenario.machine.host.compute;
+  const auto found = rates.find(std::string(compute_type(scenario.training.precision)));
+  return found == rates.end() ? 0 : found->second.value();
 }
 
 double attention_rate(const description::Scenario& scenario) {

@@ -13,7 +13,9 @@ namespace spillway::strategies {
 ///   groups   0 all ranks; then the data-parallel groups, by stage and tensor index; then the
 ///            tensor-parallel ones, by first rank; then the data-parallel ones again, for
 ///            reductions. Data-parallel groups and the first span all nodes, tensor-parallel ones
-///            none
+///            none. With parallel.context behind them its groups. With parallel.expert behind them
+///            the expert groups, ranks of a data-parallel group in a row, and those that hold the
+///            same experts, for gathers and for reductions
 ///   rates    of peers: gpu.peer_rate, else network.intra_node_per_gpu, else PCIe, which bounds
 ///            those too that have no access to each other; a storage that nodes share gives each
 ///            its part of rate and capacity
@@ -50,6 +52,14 @@ Group data_group(const description::Scenario& scenario, Rank rank);
 /// The same ranks as data_group, with an order of their own: reductions and gathers overtake each
 /// other, and how differs from rank to rank.
 Group reduce_group(const description::Scenario& scenario, Rank rank);
+/// Of parallel.context above 1: the ranks that share the tokens of `rank`'s samples, which are in a
+/// row among those with the same weights.
+Group context_group(const description::Scenario& scenario, Rank rank);
+/// Of parallel.expert above 1: the ranks that hold the other experts of `rank`'s layers.
+Group expert_group(const description::Scenario& scenario, Rank rank);
+/// Those of its data-parallel group that hold the same experts; and again, for reductions.
+Group expert_data_group(const description::Scenario& scenario, Rank rank);
+Group expert_reduce_group(const description::Scenario& scenario, Rank rank);
 /// The ranks that hold the other parts of `rank`'s tensors.
 Group tensor_group(const description::Scenario& scenario, Rank rank);
 
@@ -59,6 +69,8 @@ std::string_view compute_type(description::Precision precision);
 /// That rate; where the machine has none for fp32, its tf32.
 ///   Throws  ScenarioError when it has neither
 double compute_rate(const description::Scenario& scenario);
+/// What products of the CPU reach in that type, `host.compute`; 0: the machine has no rate.
+double cpu_compute_rate(const description::Scenario& scenario);
 /// The rate of flash attention in that type: `gpu.attention`, where the machine has none
 /// compute_rate.
 double attention_rate(const description::Scenario& scenario);

@@ -99,8 +99,7 @@ void find_homes(Topology& topology) {
 }
 
 std::uint64_t Topology::size(Group group) const {
-  const bool spans = group.index < spans_nodes.size() && spans_nodes[group.index];
-  return local_size(group) * (spans ? nodes : 1);
+  return local_size(group) * (group.index < group_nodes.size() ? group_nodes[group.index] : 1);
 }
 
 }  // namespace spillway::strategies

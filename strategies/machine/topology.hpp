@@ -45,10 +45,10 @@ struct Topology {
   description::Bytes bases{};
   std::vector<StorageInfo> storages;
   std::vector<Stripe> stripes;
-  std::vector<StorageId> homes;           ///< by rank, for home()
-  std::vector<std::vector<Rank>> groups;  ///< simulated members in rank order; group 0: all
-  std::vector<std::uint64_t> members;     ///< by group: all on a node; absent: those simulated
-  std::vector<bool> spans_nodes;          ///< by group: every equal node has as many; absent: false
+  std::vector<StorageId> homes;            ///< by rank, for home()
+  std::vector<std::vector<Rank>> groups;   ///< simulated members in rank order; group 0: all
+  std::vector<std::uint64_t> members;      ///< by group: all on a node; absent: those simulated
+  std::vector<std::uint64_t> group_nodes;  ///< by group: equal nodes that have as many; absent: 1
   description::Bytes gpu_memory, host_memory;
   description::BytesPerSecond h2d, d2h;
   description::BytesPerSecond peer_rate;     ///< from GPU to GPU inside the node, each way

@@ -105,16 +105,19 @@ constexpr Rule parallel_rows[] = {
      .hint = "choose parallel.data and parallel.tensor so that a node holds whole stages, or a "
              "stage fills whole nodes"},
     {.path = "parallel.context",
+     .holds = [](const Case& c) { return c.parallel().context == 1 || c.parallel().expert == 1; },
+     .why = "context ranks that share experts too are not part of this version",
+     .hint = "write parallel.context 1, or parallel.expert 1"},
+    {.path = "parallel.context",
      .holds =
          [](const Case& c) {
            const std::uint64_t ranks = c.parallel().context * c.parallel().tensor;
            return c.parallel().context == 1 ||
                   (streams(c) && std::min(gpus_of_a_node(c), ranks_of_a_stage(c)) % ranks == 0);
          },
-     .why =
-         [](const Case& c) -> std::string {
-           return streams(c) ? "context ranks stay inside a node in this version" : one_gpu_a_stage;
-         },
+     .why = [](const Case& c) -> std::string {
+       return streams(c) ? "context ranks stay inside a node in this version" : one_gpu_a_stage;
+     },
      .hint =
          [](const Case& c) {
            return fmt::format("let context x tensor divide the {} GPUs of a node",

@@ -22,5 +22,6 @@ Table staleness_rules();
 Table storage_rules();
 Table training_rules();
 Table method_rules();
+Table expert_rules();
 
 }  // namespace spillway::strategies::rules

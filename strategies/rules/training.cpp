@@ -18,7 +18,8 @@ std::string compute_type(const Case& subject) {
 /// Knobs that any system has, whoever's defaults say them: who plans activations and for how long,
 /// that no lower limits are tried, and weights in host memory by chunks.
 bool of_any_system(const Case& subject, const std::string& path) {
-  if (path == "plan.lower_limits" || path == "weights.chunk" || path == "weights.chunk_cache")
+  if (path == "plan.lower_limits" || path == "weights.chunk" || path == "weights.chunk_cache" ||
+      path == "weights.experts" || path == "weights.expert_cache")
     return true;
   return subject.parts().activations.policy == ActivationPolicy::plan &&
          (path == "activations.planner" || path == "activations.node_limit" ||

@@ -4,6 +4,18 @@
 
 namespace spillway::strategies {
 
+namespace {
+
+Meetings meetings_of(const StreamingRank& parts) {
+  const description::Scenario& scenario = parts.job.scenario;
+  Meetings meetings{tensor_group(scenario, parts.rank), {}, {}, parts.cpu_experts.get()};
+  if (scenario.parallel.context > 1) meetings.context = context_group(scenario, parts.rank);
+  if (scenario.parallel.expert > 1) meetings.expert = expert_group(scenario, parts.rank);
+  return meetings;
+}
+
+}  // namespace
+
 LayerPasses::LayerPasses(StreamingRank& parts)
     : job_(parts.job),
       activations_(parts.activations),
@@ -11,8 +23,7 @@ LayerPasses::LayerPasses(StreamingRank& parts)
       weights_(parts.weights),
       gradients_(parts.gradients),
       fetches_(parts.machine, job_, weights_),
-      passes_(parts.machine, parts.rank, tensor_group(job_.scenario, parts.rank),
-              !fetches_.overlap()),
+      passes_(parts.machine, parts.rank, meetings_of(parts), !fetches_.overlap()),
       room_(parts.machine, parts.rank, job_, fetches_, activations_, saved_, gradients_) {}
 
 // ---- The passes

@@ -25,6 +25,8 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
                                                          sinks.resident)
                         : nullptr),
       updater(make_updater(machine, rank, job, sources, sinks, on_gpu.get(), on_cpu.get())),
+      cpu_experts(CpuExperts::any(job) ? std::make_unique<CpuExperts>(machine, rank, job)
+                                       : nullptr),
       progress(job),
       held(machine, rank) {}
 
@@ -32,6 +34,7 @@ Task<> StreamingRank::init() {
   held.hold_bases(job.scenario.machine);
   // weights are made in fp32, and stay so until their masters have left for storage
   const Buffer wide = in_fp32();
+  if (cpu_experts) cpu_experts->init();
   co_await weights.init();
   co_await saved->init();
   weights.find_staying([this](auto layer) { return saved->recomputes(layer); });

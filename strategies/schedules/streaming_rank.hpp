@@ -3,6 +3,7 @@
 #include "strategies/layout/held_memory.hpp"
 #include "strategies/layout/progress.hpp"
 #include "strategies/parts/activations/activations.hpp"
+#include "strategies/parts/activations/cpu_experts.hpp"
 #include "strategies/parts/make.hpp"
 #include "strategies/parts/stage_links.hpp"
 #include "strategies/parts/update/gpu_optimizer.hpp"
@@ -35,6 +36,7 @@ struct StreamingRank {
   Gradients& gradients;
   std::unique_ptr<GpuOptimizer> on_gpu;  ///< null: it updates nothing
   std::unique_ptr<Updater> updater;
+  std::unique_ptr<CpuExperts> cpu_experts;  ///< null: the CPU has none
   Progress progress;
   HeldMemory held;
 

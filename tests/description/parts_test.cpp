@@ -98,10 +98,12 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   Strategy strategy;
   strategy.system = "memascend";
   strategy.preset = "p";
-  strategy.weights = {Home::ssd,           PoolKind::adaptive, 3,          23,
-                      Params(7),           Params(8),          false,      WeightCopy::typed,
-                      PinnedPolicy::exact, Params(9),          Params(10), Params(11),
-                      Params(12),          Bytes(4096),        {},         {}};
+  strategy.weights = {
+      Home::ssd,         PoolKind::adaptive,  3,         23, Params(7), Params(8),  false,
+      WeightCopy::typed, PinnedPolicy::exact, Params(9), {}, {},        Params(10), Params(11),
+      Params(12),        Bytes(4096),         {},        {}};
+  strategy.weights.experts = ExpertPlace::alone;
+  strategy.weights.expert_cache = 1_GiB;
   strategy.activations.policy = ActivationPolicy::swap;
   strategy.activations.swap_bytes = 5_GiB;
   strategy.activations.homes = {"host", "ssd"};

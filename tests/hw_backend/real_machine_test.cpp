@@ -105,6 +105,19 @@ TEST(RealCollectives, ReduceAndScatterTheSum) {
   }
 }
 
+TEST(RealCollectives, ExchangePartsInRankOrder) {
+  Round round{Collective::all_to_all, 2 * line, {counted(2 * line, 0), counted(2 * line, 100)}, {}};
+  run_round(round);
+  // rank 0 keeps 0 .. 15 and gets 100 .. 115, rank 1 gets 16 .. 31 and keeps 116 .. 131
+  for (std::size_t i = 0; i < line; ++i) {
+    const auto at = static_cast<float>(i);
+    EXPECT_EQ(round.out[0][i], at);
+    EXPECT_EQ(round.out[0][line + i], 100 + at);
+    EXPECT_EQ(round.out[1][i], 16 + at);
+    EXPECT_EQ(round.out[1][line + i], 116 + at);
+  }
+}
+
 TEST(RealCollectives, AddInRankOrder) {
   // fp32 numbers near 1e8 are 8 apart: (1e8 + 1) - 1e8 = 0, but (1e8 - 1e8) + 1 = 1
   const auto sum = [](float a, float b, float c) {

@@ -1,3 +1,4 @@
+#include "models/check.hpp"
 #include "models/step_program.hpp"
 #include "tests/models/configs.hpp"
 #include "tests/models/type_configs.hpp"
@@ -5,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <cmath>
 
 namespace spillway::models::experts_test {
 namespace {
@@ -162,6 +164,85 @@ TEST(Experts, OfTypesThatAlwaysStackThemCannotLieApart) {
     EXPECT_EQ(refusal(a, ExpertLayout::stacked), "");
   }
   EXPECT_EQ(refusal(from_config(tiny_llama).architecture, ExpertLayout::separate), "");
+}
+
+const Operator& operator_named(const StepProgram& program, const std::string& name) {
+  const auto found = std::find_if(program.operators.begin(), program.operators.end(),
+                                  [&](const Operator& op) { return op.name == name; });
+  if (found == program.operators.end()) throw std::runtime_error("no operator " + name);
+  return *found;
+}
+
+std::size_t all_to_alls(const StepProgram& program, Span span) {
+  std::size_t count = 0;
+  for (std::uint32_t i = span.first; i < span.last; ++i)
+    count += program.operators[i].kind == OperatorKind::all_to_all;
+  return count;
+}
+
+TEST(Experts, OfTwoRanksMeetTwiceABlockAndDirection) {
+  const Model model = from_config(tiny_mixtral);
+  Workload shared = workload();
+  shared.expert = 2;
+  const StepProgram alone = build_step_program(model, workload());
+  const StepProgram program = build_step_program(model, shared);
+  EXPECT_EQ(all_to_alls(alone, {0, alone.update.last}), 0u);
+  // 2 blocks: tokens to their experts and back, each way
+  EXPECT_EQ(all_to_alls(program, program.forward), 4u);
+  EXPECT_EQ(all_to_alls(program, program.backward), 4u);
+  // 32 tokens go to 2 experts each, 64 wide, 2 B: read and written
+  EXPECT_EQ(operator_named(program, "layers.0.experts.dispatch").bytes, Bytes(2ull * 64 * 64 * 2));
+  // 2 of the 4 experts are here, with as many copies of tokens from both ranks
+  const Operator& product = operator_named(program, "layers.0.ffn.gate_up");
+  EXPECT_EQ(product.gemm.batch, 2u);
+  EXPECT_EQ(product.gemm.m, 32u);
+  EXPECT_EQ(program.forward_flops().value(), alone.forward_flops().value());
+  for (std::uint32_t i = 0; i < model.weights.size(); ++i)
+    EXPECT_EQ(alone.tensors[i].elements,
+              program.tensors[i].elements * (model.weights[i].routed ? 2 : 1))
+        << model.weights[i].name;
+  EXPECT_NO_THROW(check(program));
+}
+
+TEST(Experts, ThatAreChosenMoreOftenGiveTheirRankMoreToDo) {
+  const Model model = from_config(tiny_mixtral);
+  Workload w = workload();
+  w.expert = 2;
+  // 5, 3, 1, 1 of 10: the first rank gets 8 of 10, and at most half of each token's copies go to
+  // one expert: 1/2, 3/10, 1/10, 1/10
+  w.expert_load.counts = {5, 3, 1, 1};
+  const StepProgram program = build_step_program(model, w);
+  // 64 copies a rank, of both ranks 0.8 x 128 = 102.4
+  EXPECT_EQ(operator_named(program, "layers.0.ffn.gate_up").gemm.m, 52u);  // 103 / 2, rounded up
+  const Operator& dispatch = operator_named(program, "layers.0.experts.dispatch");
+  EXPECT_EQ(program.tensors[dispatch.operands[0].tensor].elements, 64u * 64);
+  EXPECT_EQ(program.tensors[dispatch.operands[1].tensor].elements, 103u * 64);
+  w.expert_load.counts = {7, 7, 7, 7};
+  const StepProgram even = build_step_program(model, w);
+  EXPECT_EQ(operator_named(even, "layers.0.ffn.gate_up").gemm.m, 32u);
+  w.expert = 1;
+  w.expert_load.counts = {5, 3, 1, 1};
+  EXPECT_EQ(build_step_program(model, w).forward_flops().value(), even.forward_flops().value());
+}
+
+TEST(Experts, OfTheCpuNeedNoCopiesOfTokensOnTheGpu) {
+  const Model model = from_config(tiny_mixtral);
+  Workload w = workload();
+  w.experts_on_cpu = true;
+  const StepProgram program = build_step_program(model, w);
+  const Operator& forward = operator_named(program, "layers.0.experts.cpu");
+  // 64 copies of tokens by 3 matrices of 64 x 96
+  EXPECT_EQ(forward.flops.value(), 2.0 * 64 * 64 * 96 * 3);
+  // an expert that each of 32 tokens leaves out with 1/2 is read all the same; copies in and out
+  const double used = 1 - std::pow(0.5, 32);
+  EXPECT_NEAR(static_cast<double>(forward.bytes.value()),
+              used * 4 * 3 * 64 * 96 * 2 + 2 * 64 * 64 * 2, 1);
+  EXPECT_NO_THROW(check(program));
+  EXPECT_EQ(forward.cpu_keeps, Bytes(64 * 96 * 2 * 2));  // gate and up
+  EXPECT_EQ(operator_named(program, "layers.0.experts.cpu.backward").flops.value(),
+            forward.flops.value());
+  for (const Operator& op : program.operators)
+    EXPECT_EQ(op.name.find("experts.input"), std::string::npos);
 }
 
 }  // namespace

@@ -83,19 +83,13 @@ bool await_saved(const PlannedKernel& kernel, std::vector<Op>* arrivals, std::ve
   return added;
 }
 
-Collective collective_of(models::OperatorKind kind) {
-  if (kind == models::OperatorKind::all_gather) return Collective::all_gather;
-  if (kind == models::OperatorKind::reduce_scatter) return Collective::reduce_scatter;
-  return Collective::all_reduce;
-}
-
 }  // namespace
 
-PassIssuer::PassIssuer(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+PassIssuer::PassIssuer(Machine& machine, Rank rank, const Meetings& meetings, const PassPlan& pass,
                        const LayerOperands& operands, std::vector<Op> after, bool as_they_come)
     : machine_(machine),
       rank_(rank),
-      tensor_group_(tensor_group),
+      meetings_(meetings),
       pass_(pass),
       operands_(operands),
       as_they_come_(as_they_come),
@@ -126,15 +120,38 @@ void PassIssuer::add(const PlannedKernel& planned) {
   kernels_.push_back(bind_kernel(planned, operands_, written_));
 }
 
+/// What comes behind the kernels of `segment` and is none.
+Op PassIssuer::meet(const PassPlan::Segment& segment) {
+  std::vector<View> views;
+  for (const PlannedOperand& operand : segment.of) views.push_back(view_of(operand, operands_));
+  const auto meets = [&](Group group, Collective what) {
+    return machine_.collective(rank_, group, what, views.front(), views.back(), issued_.last,
+                               segment.of.front().type);
+  };
+  switch (segment.then->kind) {
+    case models::OperatorKind::all_reduce:
+      return meets(meetings_.tensor, Collective::all_reduce);
+    case models::OperatorKind::all_gather:
+      return meets(meetings_.tensor, Collective::all_gather);
+    case models::OperatorKind::reduce_scatter:
+      return meets(meetings_.tensor, Collective::reduce_scatter);
+    case models::OperatorKind::all_to_all:
+      return meets(meetings_.expert, Collective::all_to_all);
+    case models::OperatorKind::context_all_to_all:
+      return meets(meetings_.context, Collective::all_to_all);
+    default:
+      break;
+  }
+  ENSURE(meetings_.cpu, segment.then->name + " has no CPU that computes it");
+  return meetings_.cpu->compute(*segment.then, segment.of, views, issued_.last);
+}
+
 Op PassIssuer::next() {
   const PassPlan::Segment& segment = pass_.segments.at(issued_.segments.size());
   for (const PlannedKernel& planned : segment.kernels) add(planned);
   flush();
-  if (segment.collective) {
-    issued_.last =
-        machine_.collective(rank_, tensor_group_, collective_of(segment.collective->kind),
-                            view_of(segment.sends, operands_), view_of(segment.receives, operands_),
-                            issued_.last, segment.sends.type);
+  if (segment.then) {
+    issued_.last = meet(segment);
     after_.push_back(issued_.last);
   }
   issued_.segments.push_back(issued_.last);
@@ -148,8 +165,7 @@ IssuedPass PassIssuer::finish() {
 
 PassIssuer Passes::begin(const PassPlan& pass, const LayerOperands& operands,
                          std::vector<Op> after) const {
-  return PassIssuer(machine_, rank_, tensor_group_, pass, operands, std::move(after),
-                    as_they_come_);
+  return PassIssuer(machine_, rank_, meetings_, pass, operands, std::move(after), as_they_come_);
 }
 
 IssuedPass Passes::issue(const PassPlan& pass, const LayerOperands& operands,

@@ -2,6 +2,7 @@
 
 #include "strategies/layout/layer_plan.hpp"
 #include "strategies/machine/machine.hpp"
+#include "strategies/parts/activations/cpu_experts.hpp"
 #include "strategies/parts/weights/weights.hpp"
 
 namespace spillway::strategies {
@@ -25,8 +26,14 @@ struct IssuedPass {
   std::vector<Op> segments;  ///< parallel to PassPlan::segments
 };
 
+/// Whom a rank's passes wait for between kernels.
+struct Meetings {
+  Group tensor, expert, context;  ///< its tensor-, expert- and context-parallel groups
+  CpuExperts* cpu = nullptr;      ///< null: the CPU has no experts
+};
+
 /// Issues one pass of a layer on the rank's compute stream, a segment at a time: kernels in order,
-/// cut by the all-reduces of tensor-parallel ranks.
+/// cut by what is no kernel: all-reduces, all-to-alls, work of the CPU.
 ///   after          what the first kernel waits for, beside the layer's weights; a kernel that uses
 ///                  a saved tensor waits for its arrival too
 ///   as_they_come   kernels wait for their own weights' copies only, but all of them for the
@@ -34,7 +41,7 @@ struct IssuedPass {
 ///                  the whole layer
 class PassIssuer {
  public:
-  PassIssuer(Machine& machine, Rank rank, Group tensor_group, const PassPlan& pass,
+  PassIssuer(Machine& machine, Rank rank, const Meetings& meetings, const PassPlan& pass,
              const LayerOperands& operands, std::vector<Op> after, bool as_they_come);
 
   /// The next segment; there is one.
@@ -46,10 +53,11 @@ class PassIssuer {
  private:
   void flush();
   void add(const PlannedKernel& planned);
+  Op meet(const PassPlan::Segment& segment);
 
   Machine& machine_;
   Rank rank_;
-  Group tensor_group_;
+  Meetings meetings_;
   const PassPlan& pass_;
   LayerOperands operands_;
   bool as_they_come_;
@@ -63,8 +71,8 @@ class PassIssuer {
 class Passes {
  public:
   /// `as_they_come`: see PassIssuer.
-  Passes(Machine& machine, Rank rank, Group tensor_group, bool as_they_come)
-      : machine_(machine), rank_(rank), tensor_group_(tensor_group), as_they_come_(as_they_come) {}
+  Passes(Machine& machine, Rank rank, const Meetings& meetings, bool as_they_come)
+      : machine_(machine), rank_(rank), meetings_(meetings), as_they_come_(as_they_come) {}
 
   PassIssuer begin(const PassPlan& pass, const LayerOperands& operands,
                    std::vector<Op> after) const;
@@ -75,7 +83,7 @@ class Passes {
  private:
   Machine& machine_;
   Rank rank_;
-  Group tensor_group_;
+  Meetings meetings_;
   bool as_they_come_;
 };
 

@@ -374,7 +374,7 @@ std::vector<Op> CpuOptimizer::send_to_gpu(const Subgroup::Member& member, const 
 
 /// The shares of a weight that all GPUs have in full.
 Op CpuOptimizer::gather(std::uint32_t weight, const Op& own_share_is_there) {
-  return machine_.collective(rank_, data_group(job_.scenario, rank_), Collective::all_gather,
+  return machine_.collective(rank_, job_.gather_group(rank_, weight), Collective::all_gather,
                              weights_.updated_share(weight), weights_.gathered_view(weight),
                              own_share_is_there);
 }
@@ -471,7 +471,9 @@ Task<> CpuOptimizer::checkpoint() {
         kernel.operands.emplace_back(weights_.share(group.members[m].weight), Access::read,
                                      Role::master, job_.row(group.members[m].weight).weight.type,
                                      m);
-    kernel.share = job_.row(group).shards.state_ways() > 1 ? job_.member(rank_) : 0;
+    kernel.share = job_.row(group).shards.state_ways() > 1
+                       ? job_.member(rank_, group.members.front().weight)
+                       : 0;
     co_await machine_.run(rank_, std::move(kernel));
   }
 }

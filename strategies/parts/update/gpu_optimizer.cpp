@@ -52,7 +52,7 @@ std::uint64_t GpuOptimizer::share(std::uint32_t weight) const {
 }
 
 std::uint64_t GpuOptimizer::first_element(std::uint32_t weight) const {
-  return job_.row(weight).shards.state_ways() > 1 ? job_.member(rank_) * share(weight) : 0;
+  return job_.row(weight).shards.state_ways() > 1 ? job_.member(rank_, weight) * share(weight) : 0;
 }
 
 std::uint64_t GpuOptimizer::state_bytes(std::uint32_t weight) const {
@@ -303,7 +303,7 @@ Task<> GpuOptimizer::gather(Op updated) {
   std::vector<Op> gathers;
   for (std::uint32_t weight = 0; weight < offset_.size(); ++weight)
     if (job_.row(weight).shards.state_ways() > 1 && weights_.whole(weight) && job_.trains(weight))
-      gathers.push_back(machine_.collective(rank_, data_group(job_.scenario, rank_),
+      gathers.push_back(machine_.collective(rank_, job_.gather_group(rank_, weight),
                                             Collective::all_gather, weights_.updated_share(weight),
                                             weights_.gathered_view(weight), updated));
   co_await updated;

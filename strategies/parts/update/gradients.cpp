@@ -1,7 +1,5 @@
 #include "strategies/parts/update/gradients.hpp"
 
-#include "strategies/machine/setup.hpp"
-
 namespace spillway::strategies {
 
 Gradients::Gradients(Machine& machine, Rank rank, const Job& job,
@@ -11,7 +9,6 @@ Gradients::Gradients(Machine& machine, Rank rank, const Job& job,
       job_(job),
       part_(job.scenario.strategy.gradients),
       sink_(std::move(sink)),
-      group_(reduce_group(job.scenario, rank)),
       tied_(job.model.weights.size()),
       on_gpu_(machine.scheduler(), 2) {}
 
@@ -85,7 +82,7 @@ Task<LayerGradients> Gradients::begin_layer(std::uint32_t layer, MicroBatch micr
 View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
   const std::uint64_t ways = sink_->ways(slot.weight);
   if (ways == 1) return whole;
-  const std::uint64_t member = job_.member(rank_);
+  const std::uint64_t member = job_.member(rank_, slot.weight);
   if (job_.row(slot.weight).shards.gradient_ways() > 1)
     return whole.part(member * slot.gradient_share_bytes, slot.gradient_share_bytes);
   const std::uint64_t bytes =
@@ -100,11 +97,12 @@ Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, Mi
   const TensorRow& row = job_.row(slot.weight);
   if (row.shards.ways == 1) return computed;
   const ElementType type = row.gradient_format().type;
+  const Group group = job_.reduce_group(rank_, slot.weight);
   if (row.shards.gradient_ways() > 1)
-    return machine_.collective(rank_, group_, Collective::reduce_scatter, whole,
+    return machine_.collective(rank_, group, Collective::reduce_scatter, whole,
                                own_part(slot, whole), computed, type);
   if (!sink_->reduces(slot.weight, micro.last)) return computed;  // at the end of the step
-  return machine_.collective(rank_, group_, Collective::all_reduce, whole, whole, computed, type);
+  return machine_.collective(rank_, group, Collective::all_reduce, whole, whole, computed, type);
 }
 
 std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,

@@ -43,7 +43,6 @@ class Gradients {
   const Job& job_;
   const description::GradientsPart& part_;
   std::unique_ptr<GradientSink> sink_;
-  Group group_;
   Buffer reduce_bucket_;
   std::vector<Buffer> tied_;  ///< by weight: a tied weight's gradient, between its two layers
   Semaphore on_gpu_;          ///< layers whose gradients are on the GPU: two

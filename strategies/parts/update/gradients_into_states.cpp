@@ -11,7 +11,7 @@ GradientsIntoStates::GradientsIntoStates(Machine& machine, Rank rank, const Job&
     : GradientsToHost(machine, rank, job, optimizer) {
   flat_format_ = SumFormat(false);
   if (sums_before_landing(job.scenario))
-    sums_ = std::make_unique<ResidentBuffer>(machine, rank, job, 1, flat_format_);
+    sums_ = std::make_unique<ResidentBuffer>(machine, rank, job, Spread::nothing, flat_format_);
 }
 
 Task<> GradientsIntoStates::init() {

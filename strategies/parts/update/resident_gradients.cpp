@@ -1,24 +1,25 @@
 #include "strategies/parts/update/resident_gradients.hpp"
 
-#include "strategies/machine/setup.hpp"
 #include "strategies/parts/weights/replay.hpp"
 
 namespace spillway::strategies {
 
-ResidentBuffer::ResidentBuffer(Machine& machine, Rank rank, const Job& job, std::uint64_t shared,
+ResidentBuffer::ResidentBuffer(Machine& machine, Rank rank, const Job& job, Spread spread,
                                SumFormat format)
     : machine_(machine),
       rank_(rank),
       job_(job),
-      shared_(shared),
+      spread_(spread),
       format_(format),
       offset_(job.model.weights.size()) {}
 
 std::uint64_t ResidentBuffer::bytes(std::uint32_t weight) const {
   if (!job_.row(weight).trainable()) return 0;
-  const std::uint64_t states = job_.row(weight).shards.state_ways();
+  const Partition& shards = job_.row(weight).shards;
+  const std::uint64_t states = shards.state_ways();
+  const std::uint64_t shared = spread_ == Spread::as_gradients ? shards.gradient_ways() : 1;
   const std::uint64_t elements =
-      shared_ == 1 ? job_.share(weight, states) * states : job_.share(weight, shared_);
+      shared == 1 ? job_.share(weight, states) * states : job_.share(weight, shared);
   return in_sectors(format(weight).bytes(elements));
 }
 
@@ -49,12 +50,11 @@ ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job
     : machine_(machine),
       rank_(rank),
       job_(job),
-      group_(reduce_group(job.scenario, rank)),
       kernels_(machine, rank, job),
       format_(has_sums(job.scenario) ? SumFormat(job) : SumFormat(false)),
       widens_(format_.widens(job.tensors)),
       alone_(job.scenario.strategy.gradients.policy == description::GradientPolicy::resident),
-      buffer_(machine, rank, job, partition_of(job.scenario).gradient_ways(), format_),
+      buffer_(machine, rank, job, Spread::as_gradients, format_),
       replay_(replay) {}
 
 bool ResidentGradients::in_place(std::uint32_t weight) const {
@@ -76,7 +76,8 @@ bool ResidentGradients::reduces(std::uint32_t weight, bool last_micro) const {
 View ResidentGradients::share(std::uint32_t weight) const {
   const std::uint64_t states = job_.row(weight).shards.state_ways();
   const std::uint64_t bytes = format(weight).bytes(job_.share(weight, states));
-  const std::uint64_t first = ways(weight) == 1 && states > 1 ? job_.member(rank_) * bytes : 0;
+  const std::uint64_t first =
+      ways(weight) == 1 && states > 1 ? job_.member(rank_, weight) * bytes : 0;
   return own(weight).part(first, bytes);
 }
 
@@ -86,8 +87,9 @@ void ResidentGradients::issue(GradientShare& share, MicroBatch micro) {
   share.ready = keep(share, micro.first, share.ready);
   if (!micro.last || job_.row(share.weight).shards.ways == 1) return;
   const View whole = own(share.weight);
-  share.ready = machine_.collective(rank_, group_, Collective::all_reduce, whole, whole,
-                                    share.ready, format(share.weight).type);
+  share.ready =
+      machine_.collective(rank_, job_.reduce_group(rank_, share.weight), Collective::all_reduce,
+                          whole, whole, share.ready, format(share.weight).type);
 }
 
 /// To the sum that stays here; with a replay, to the one that it is to be in.

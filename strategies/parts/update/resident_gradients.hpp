@@ -6,12 +6,14 @@ namespace spillway::strategies {
 
 class Replay;
 
+/// How gradients of such a buffer are shared: those of each weight as its row says, or not at all.
+enum class Spread : bool { nothing, as_gradients };
+
 /// One buffer on the GPU with a place for each of a rank's gradients.
 class ResidentBuffer {
  public:
-  /// shared  by so many ranks; a gradient that is whole has room for the shares of who updates it
-  ResidentBuffer(Machine& machine, Rank rank, const Job& job, std::uint64_t shared,
-                 SumFormat format);
+  /// A gradient that is whole has room for the shares of who updates it.
+  ResidentBuffer(Machine& machine, Rank rank, const Job& job, Spread spread, SumFormat format);
 
   /// Cleared: what pads tensors is checked for overflow with them, and nobody else writes it.
   ///   Throws  OutOfMemory
@@ -28,7 +30,7 @@ class ResidentBuffer {
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  std::uint64_t shared_;
+  Spread spread_;
   SumFormat format_;
   std::vector<std::uint64_t> offset_;  ///< by weight
   Buffer buffer_;
@@ -70,7 +72,6 @@ class ResidentGradients final : public GradientSink {
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  Group group_;
   GradientKernels kernels_;
   SumFormat format_;
   bool widens_;

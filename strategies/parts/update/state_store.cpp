@@ -167,7 +167,7 @@ Task<> StateStore::init_host_states() {
 
 std::uint64_t StateStore::first_element(std::uint32_t weight) const {
   const std::uint64_t ways = job_.row(weight).shards.state_ways();
-  return ways > 1 ? job_.member(rank_) * job_.share(weight, ways) : 0;
+  return ways > 1 ? job_.member(rank_, weight) * job_.share(weight, ways) : 0;
 }
 
 /// First values of a sub-group's masters, each at its place in `into`.

@@ -52,7 +52,8 @@ class WeightGather {
   /// GPU memory for a whole weight, and this rank's share in it.
   struct GatherTarget {
     View whole, own;
-    bool shared;  ///< others have the rest
+    bool shared;  ///< others, of `group`, have the rest
+    Group group;
   };
   std::uint64_t gpu_bytes(const LayerWeight& slot) const {
     return slot.share_bytes * job_.row(slot.weight).shards.weight_ways();
@@ -65,7 +66,6 @@ class WeightGather {
   Machine& machine_;
   Rank rank_;
   const Job& job_;
-  Group group_;
 };
 
 }  // namespace spillway::strategies

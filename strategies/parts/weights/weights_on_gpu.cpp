@@ -39,7 +39,7 @@ Task<> WeightsOnGpu::init() {
 View WeightsOnGpu::share(std::uint32_t weight) const {
   const std::uint64_t bytes = layout_.share_bytes[weight];
   const bool all = layout_.whole[weight] && job_.row(weight).shards.weight_ways() > 1;
-  return flat_.view(offset_[weight] + (all ? job_.member(rank_) * bytes : 0), bytes);
+  return flat_.view(offset_[weight] + (all ? job_.member(rank_, weight) * bytes : 0), bytes);
 }
 
 View WeightsOnGpu::whole(std::uint32_t weight) const {
@@ -52,7 +52,7 @@ View WeightsOnGpu::updated_share(std::uint32_t weight) const {
   const std::uint64_t ways = row.shards.state_ways();
   if (ways == 1 || row.shards.weight_ways() > 1) return share(weight);
   const std::uint64_t each = row.weight.bytes(row.share(ways));
-  return whole(weight).part(job_.member(rank_) * each, each);
+  return whole(weight).part(job_.member(rank_, weight) * each, each);
 }
 
 std::uint64_t WeightsOnGpu::gpu_bytes(const LayerWeight& slot) const {

@@ -58,7 +58,33 @@ void check_collective(Device& device, Report& report, Collective what, Element t
                                 ": " + std::to_string(wrong) + " elements are wrong");
 }
 
+/// Three ranks on one device, each with a part for each.
+void check_exchange(Device& device, Report& report, Element type) {
+  constexpr std::uint64_t each = 1003, whole = members * each;
+  std::vector<std::unique_ptr<Operand>> in, out;
+  PeerCall call{Collective::all_to_all, type, whole * size_of(type), {}, {}};
+  for (std::uint32_t member = 0; member < members; ++member) {
+    in.push_back(std::make_unique<Operand>(device, whole, type, member + 1));
+    out.push_back(std::make_unique<Operand>(device, whole, type, member + 9));
+    call.in.push_back(in.back()->data(Side::device));
+    call.out.push_back(out.back()->data(Side::device));
+  }
+  wait_for([&](Done done) { device.collective(0, call, std::move(done)); });
+  std::uint64_t wrong = 0;
+  for (std::size_t member = 0; member < members; ++member) {
+    std::vector<std::byte> values(whole * size_of(type));
+    copy_now(device, values.data(), call.out[member], values.size());
+    for (std::uint64_t i = 0; i < whole; ++i)
+      wrong += load({values.data(), type}, i) !=
+               load(in[i / each]->array(Side::host), member * each + i % each);
+  }
+  report.expect(wrong == 0, "all_to_all of " + std::string(to_string(type)) + ": " +
+                                std::to_string(wrong) + " elements are wrong");
+}
+
 void collectives(Device& device, Report& report) {
+  for (const Element type : all_types) check_exchange(device, report, type);
+
   for (const Element type : all_types)
     for (const bool in_place : {false, true})
       for (const Collective what :

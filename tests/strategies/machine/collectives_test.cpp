@@ -12,7 +12,7 @@ Topology cluster(std::uint32_t local, std::uint32_t nodes) {
   topology.nodes = nodes;
   topology.groups.resize(1);
   for (std::uint32_t rank = 0; rank < local; ++rank) topology.groups[0].push_back(Rank{rank});
-  topology.spans_nodes = {nodes > 1};
+  topology.group_nodes = {nodes};
   topology.peer_rate = description::BytesPerSecond(100e9);
   topology.network_rate = description::BytesPerSecond(10e9);
   topology.network_latency = description::Seconds(1e-3);
@@ -73,6 +73,19 @@ TEST(Collectives, OnlyAnAllReduceHasATree) {
 TEST(Collectives, TreesOfNodesThatAreNoPowerOfTwoAreOneDeeper) {
   EXPECT_EQ(cost(Collective::all_reduce, 64, cluster(1, 8)).hops, 2 * 3u);
   EXPECT_EQ(cost(Collective::all_reduce, 64, cluster(1, 9)).hops, 2 * 4u);
+}
+
+TEST(Collectives, AllToAllSendsEachMemberItsPartAtOnce) {
+  // 4 GB in 4 parts: all but the member's own
+  const CollectiveCost inside = cost(Collective::all_to_all, 4 * GB, cluster(4, 1));
+  EXPECT_EQ(inside.hops, 1u);
+  EXPECT_EQ(inside.to_peer, 3 * GB);
+  EXPECT_EQ(inside.to_node, 0u);
+  // 8 GB in 4 parts, 2 members on each of 2 nodes: one part stays inside, two leave by the own NIC
+  const CollectiveCost across = cost(Collective::all_to_all, 8 * GB, cluster(2, 2));
+  EXPECT_EQ(across.hops, 1u);
+  EXPECT_EQ(across.to_peer, 2 * GB);
+  EXPECT_EQ(across.to_node, 4 * GB);
 }
 
 TEST(Collectives, OfOneMemberSendNothing) {

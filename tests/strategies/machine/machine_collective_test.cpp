@@ -27,6 +27,19 @@ TYPED_TEST(MachineCollective, EndsWhenEveryMemberHasCalledIt) {
   EXPECT_EQ(m.recorder().steps()[0].network, 6 * mib);
 }
 
+Task<> exchange(Machine& m, Rank rank, std::uint64_t bytes) {
+  Buffer out = gpu_buffer(m, rank, bytes);
+  Buffer in = gpu_buffer(m, rank, bytes);
+  co_await m.collective(rank, m.topology().world(), Collective::all_to_all, out.view(), in.view());
+}
+
+TYPED_TEST(MachineCollective, AllToAllSendsWhatIsNotTheMembersOwn) {
+  Machine& m = this->machine();
+  this->run(exchange(m, rank0, 2 * mib), exchange(m, rank1, 2 * mib));
+  m.step_ended();
+  EXPECT_EQ(m.recorder().steps()[0].network, 2 * mib);  // each sends half of its own
+}
+
 Task<> early(Machine& m, std::vector<int>* log) {
   Buffer gpu = gpu_buffer(m, rank0, mib);
   // two rounds are open before the other member has joined one

@@ -67,6 +67,45 @@ TEST(Setup, TheFirstOfEqualNodesStandsForAll) {
   }
 }
 
+/// 8 data-parallel ranks on 2 nodes, `expert` of which share experts.
+description::Scenario experts_box(std::uint64_t expert) {
+  description::Scenario box = small_box();
+  box.parallel.data = 8;
+  box.parallel.expert = expert;
+  box.machine.gpu.count = 4;
+  box.machine.nodes = 2;
+  return box;
+}
+
+TEST(Setup, ExpertGroupsAreRanksInARowAndTheirDataGroupsTheRest) {
+  const description::Scenario box = experts_box(2);
+  const Topology topology = setup_for(box, false, false).topology;
+  // of 4 simulated ranks: 2 pairs inside the node; who holds the same is on both nodes
+  EXPECT_THAT(topology.groups.at(expert_group(box, Rank{3}).index), ElementsAre(Rank{2}, Rank{3}));
+  EXPECT_THAT(topology.groups.at(expert_data_group(box, Rank{3}).index),
+              ElementsAre(Rank{1}, Rank{3}));
+  EXPECT_THAT(topology.groups.at(expert_reduce_group(box, Rank{3}).index),
+              ElementsAre(Rank{1}, Rank{3}));
+  EXPECT_NE(expert_data_group(box, Rank{3}).index, expert_reduce_group(box, Rank{3}).index);
+  for (const Rank rank : topology.groups[0]) {
+    EXPECT_EQ(topology.size(expert_group(box, rank)), 2u);
+    EXPECT_EQ(topology.size(expert_data_group(box, rank)), 4u);
+    EXPECT_EQ(topology.size(data_group(box, rank)), 8u);
+  }
+  EXPECT_EQ(expert_reduce_group(box, Rank{3}).index + 1, topology.groups.size());
+}
+
+TEST(Setup, AnExpertGroupMaySpanNodes) {
+  const description::Scenario whole = experts_box(8), node = experts_box(4);
+  const Topology both = setup_for(whole, false, false).topology;
+  EXPECT_EQ(both.local_size(expert_group(whole, Rank{1})), 4u);
+  EXPECT_EQ(both.size(expert_group(whole, Rank{1})), 8u);
+  EXPECT_EQ(both.size(expert_data_group(whole, Rank{1})), 1u);
+  const Topology each = setup_for(node, false, false).topology;
+  EXPECT_EQ(each.size(expert_group(node, Rank{1})), 4u);
+  EXPECT_EQ(each.size(expert_data_group(node, Rank{1})), 2u);
+}
+
 TEST(Setup, StagesOnSeveralNodesAreAllSimulated) {
   description::Scenario box = small_box();
   box.parallel.data = 1;

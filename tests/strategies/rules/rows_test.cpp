@@ -28,6 +28,7 @@ constexpr Breaks of_parallel[] = {
      [](Scenario& s) { s.machine.nodes = s.parallel.pipeline = 2, s.parallel.data = 5; }},
     {"teraio", [](Scenario& s) { s.parallel.data = 2; }},
     {"teraio", [](Scenario& s) { s.parallel.context = 2; }},
+    {"resident", [](Scenario& s) { s.parallel.data = s.parallel.context = s.parallel.expert = 2; }},
     {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},
     {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }},
     {"resident",
@@ -309,6 +310,46 @@ constexpr Breaks of_updates[] = {
      }},
 };
 
+void with_experts(models::Architecture& a) {
+  a.experts = 4;
+  a.experts_per_token = 2;
+}
+
+constexpr Breaks of_experts[] = {
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.expert = 3;
+       s.parallel.data = 4;
+       s.machine.gpu.count = 4;
+       s.training.experts = ExpertLayout::separate;
+     },
+     with_experts},
+    {"colossal_gemini",
+     [](Scenario& s) {
+       s.parallel.data = 2;
+       s.parallel.expert = 2;
+     },
+     with_experts},
+    {"resident",
+     [](Scenario& s) {
+       s.training.expert_load.counts = {1, 2, 3};
+     },
+     with_experts},
+    {"resident",
+     [](Scenario& s) {
+       s.training.expert_load.counts = {4, 0, 0, 0};
+     },
+     with_experts},
+    {"resident", [](Scenario& s) { s.strategy.weights.experts = ExpertPlace::alone; }},
+    {"resident", [](Scenario& s) { s.strategy.weights.expert_cache = Bytes(1); }},
+    {"teraio",
+     [](Scenario& s) {
+       s.strategy.weights.experts = ExpertPlace::cpu;
+       s.training.experts = ExpertLayout::separate;
+     },
+     with_experts},
+};
+
 /// The rows that have been broken so far.
 class Broken {
  public:
@@ -345,6 +386,7 @@ TEST(Rules, EveryRowIsBrokenBySomeScenario) {
   broken.look_at(of_storage_and_training);
   broken.look_at(of_method);
   broken.look_at(of_updates);
+  broken.look_at(of_experts);
   std::size_t rows = 0;
   for (const Table& table : all())
     for (std::size_t i = 0; i < table.size(); ++i, ++rows)

@@ -68,6 +68,10 @@ std::vector<Logged> all_logged() {
        "teraio",
        {"parallel.pipeline=2", "training.gradient_accumulation=2", "machine.gpu.memory=640 MiB"}});
   all.push_back({"lohan_two_ranks", "mixtral", "lohan", {"parallel.data=2", "run.steps=1"}});
+  all.push_back({"resident_two_experts",
+                 "mixtral",
+                 "resident",
+                 {"parallel.data=4", "parallel.expert=2", "run.steps=1", "machine.gpu.count=4"}});
   return all;
 }
 

@@ -1,0 +1,72 @@
+#include "scenarios/description/expert_load.hpp"
+
+#include "scenarios/description/errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace spillway::description {
+
+namespace {
+
+/// No share above `most`: what is cut off goes to those below, as far as they have room.
+void cap(std::vector<double>& shares, double most) {
+  std::vector<bool> full(shares.size(), false);
+  for (std::size_t round = 0; round < shares.size(); ++round) {
+    double taken = 0, open = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i) (full[i] ? taken : open) += shares[i];
+    bool more = false;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (full[i]) continue;
+      shares[i] *= open > 0 ? (1 - taken) / open : 0;
+      if (shares[i] <= most) continue;
+      shares[i] = most;
+      full[i] = more = true;
+    }
+    if (!more) return;
+  }
+}
+
+[[noreturn]] void refuse(const std::string& why, const std::string& hint) {
+  throw ScenarioError({{"", 0, 0, "training.expert_load", why, hint}});
+}
+
+}  // namespace
+
+std::vector<double> ExpertLoad::shares(std::uint64_t experts, std::uint64_t chosen) const {
+  std::vector<double> all(experts, 1);
+  if (zipf)
+    for (std::uint64_t i = 0; i < experts; ++i)
+      all[i] = std::pow(static_cast<double>(i + 1), -*zipf);
+  if (!counts.empty()) {
+    if (counts.size() != experts)
+      refuse(std::to_string(counts.size()) + " counts, but a layer has " + std::to_string(experts) +
+                 " routed experts",
+             "write a count for each, \"even\", or {\"zipf\": 1.1}");
+    all = counts;
+    const auto used = static_cast<std::uint64_t>(
+        std::count_if(all.begin(), all.end(), [](double count) { return count > 0; }));
+    if (used < chosen)
+      refuse(std::to_string(used) + " experts are chosen at all, but each token goes to " +
+                 std::to_string(chosen),
+             "write how many tokens each expert got");
+  }
+  const double sum = std::accumulate(all.begin(), all.end(), 0.0);
+  for (double& share : all) share /= sum;
+  if (!even()) cap(all, 1 / static_cast<double>(chosen));
+  return all;
+}
+
+double busiest_rank(const std::vector<double>& shares, std::uint64_t ranks) {
+  if (ranks == 1) return 1;
+  const std::size_t each = shares.size() / ranks;
+  double most = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto first = shares.begin() + static_cast<std::ptrdiff_t>(rank * each);
+    most = std::max(most, std::accumulate(first, first + static_cast<std::ptrdiff_t>(each), 0.0));
+  }
+  return most * static_cast<double>(ranks);
+}
+
+}  // namespace spillway::description

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace spillway::description {
+
+/// How often tokens choose each of a layer's routed experts: all alike where nobody says more.
+struct ExpertLoad {
+  /// Zipf's law in the experts' order: expert i, from 1, is chosen i^-zipf as often as the first.
+  std::optional<double> zipf;
+  std::vector<double> counts;  ///< how often each was chosen, of any number of tokens
+
+  bool even() const { return !zipf && counts.empty(); }
+  /// Of all copies of tokens, the part that goes to each expert; their sum is 1.
+  ///   chosen  experts that a token goes to, all different: no expert gets more than 1 / chosen,
+  ///           and what it would have more goes to the others in proportion to their own
+  ///   Throws  ScenarioError at training.expert_load: other than `experts` counts, or fewer of them
+  ///           above 0 than a token chooses
+  std::vector<double> shares(std::uint64_t experts, std::uint64_t chosen) const;
+
+  bool operator==(const ExpertLoad&) const = default;
+};
+
+/// What the busiest of `ranks`, which hold equal numbers of experts in a row, gets, as a multiple
+/// of what each gets where all are alike; 1 where they are, or of one rank.
+double busiest_rank(const std::vector<double>& shares, std::uint64_t ranks);
+
+}  // namespace spillway::description
