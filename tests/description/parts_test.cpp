@@ -103,6 +103,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                       PinnedPolicy::exact, Params(9),          Params(10), Params(11),
                       Params(12),          Bytes(4096),        {},         {}};
   strategy.activations.policy = ActivationPolicy::swap;
+  strategy.activations.checkpoint_every = 4;
   strategy.activations.swap_bytes = 5_GiB;
   strategy.activations.homes = {"host", "ssd"};
   strategy.gradients = {GradientPolicy::active,
@@ -113,6 +114,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         12_GiB,
                         PinnedPolicy::power_of_two,
                         true,
+                        3,
                         false,
                         true,
                         true,
@@ -120,6 +122,10 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         Params(5)};
   strategy.optimizer.paths = {{"nvme", 2.0}, {"pfs", std::nullopt}};
   strategy.optimizer.staleness = any_staleness;
+  strategy.optimizer.ssd_share = strategy.optimizer.delayed_share = 0.25;
+  strategy.optimizer.master = MasterKept::weight;
+  strategy.optimizer.roll_back = true;
+  strategy.micro_batches = MicroBatchOrder::by_layer;
   strategy.io_engine = IoEngine::gds;
   strategy.optimizer.widen_first = false;
   const json once = strategy;
@@ -129,6 +135,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   EXPECT_EQ(again.gradients.flush_tail, 12_GiB);
   EXPECT_EQ(again.weights.prefetch_bucket, Params(11));
   EXPECT_EQ(again.weights.max_reuse, Params(12));
+  EXPECT_EQ(again.gradients.slabs, 3u);
   EXPECT_EQ(again.gradients.lands, Landing::states);
   EXPECT_EQ(once["optimizer"]["staleness"], "async");
   EXPECT_EQ(again.optimizer.staleness, any_staleness);
