@@ -11,8 +11,8 @@ namespace spillway::strategies {
 ///   Source   ZeRO-Infinity (SC'21) section 6; ZeRO-Offload (ATC'21) section 5.2, one-step delay
 Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job);
 
-/// The CPU updates while the last backward goes on; the step ends with what is left of it, or, where
-/// an overflow was found (optimizer.roll_back), with taking back what was updated.
+/// The CPU updates while the last backward goes on; the step ends with what is left of it, or,
+/// where an overflow was found (optimizer.roll_back), with taking back what was updated.
 ///   Source   LoHan, active gradient offloading; SuperOffload (arXiv 2509.21271), speculation
 Task<> active_gradients(Machine& machine, Rank rank, const Job& job);
 

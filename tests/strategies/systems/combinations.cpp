@@ -23,10 +23,25 @@ const std::vector<std::string>& either() {
   return values;
 }
 
+/// Beside those of what every system has.
+std::vector<Choice> with_newer(std::vector<Choice> all) {
+  const std::vector<Choice> newer{
+      {"strategy.optimizer.ssd_share", {"0", "0.5"}},
+      {"strategy.optimizer.delayed_share", {"0.5"}},
+      {"strategy.optimizer.roll_back", {"true"}},
+      named<MasterKept>("strategy.optimizer.master"),
+      named<MicroBatchOrder>("strategy.micro_batches"),
+      {"strategy.activations.checkpoint_every", {"2"}},
+      {"strategy.gradients.slabs", {"2"}},
+  };
+  all.insert(all.end(), newer.begin(), newer.end());
+  return all;
+}
+
 }  // namespace
 
 const std::vector<Choice>& parts() {
-  static const std::vector<Choice> all{
+  static const std::vector<Choice> all = with_newer({
       named<Home>("strategy.weights.home"),
       named<PoolKind>("strategy.weights.pool"),
       {"strategy.weights.prefetch_blocks", {"2"}},
@@ -60,13 +75,6 @@ const std::vector<Choice>& parts() {
       named<OptimizerDevice>("strategy.optimizer.device"),
       named<Home>("strategy.optimizer.home"),
       {"strategy.optimizer.cpu_share", {"0", "0.5"}},
-      {"strategy.optimizer.ssd_share", {"0", "0.5"}},
-      {"strategy.optimizer.delayed_share", {"0.5"}},
-      {"strategy.optimizer.roll_back", {"true"}},
-      named<MasterKept>("strategy.optimizer.master"),
-      named<MicroBatchOrder>("strategy.micro_batches"),
-      {"strategy.activations.checkpoint_every", {"2"}},
-      {"strategy.gradients.slabs", {"2"}},
       named<SubgroupOrder>("strategy.optimizer.order"),
       {"strategy.optimizer.subgroup", {"1e6 params", "1e9 params"}},
       named<Grouping>("strategy.optimizer.grouping"),
@@ -99,7 +107,7 @@ const std::vector<Choice>& parts() {
       {"parallel.data", {"2", "3"}},
       {"parallel.tensor", {"2"}},
       {"parallel.zero_stage", {"0", "1", "2", "3"}},
-  };
+  });
   return all;
 }
 
