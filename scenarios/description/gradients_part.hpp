@@ -95,9 +95,9 @@ void gradients_knobs(Io& io, Part& part) {
                part.pinned);
   io({"staging_buffer", "an fp32 staging buffer of the largest share"}, part.staging_buffer);
   io({"slabs",
-      "pinned buffers of the largest layer's gradients: a layer's gradients come down into one, "
-      "and "
-      "the CPU adds them to where they are kept; 0: a tensor has a buffer where it needs one"},
+      "pinned buffers of the largest block's gradients, and one of each other layer's: a layer's "
+      "gradients come down into one, and the CPU adds them to where they are kept; 0: a tensor has "
+      "a buffer where it needs one"},
      part.slabs, {0, 10'000});
   io({"fused_accumulation",
       "kernels add a micro-batch to gradients that stay on the GPU; false: to a tensor of its own, "

@@ -122,9 +122,8 @@ void state_traffic_knobs(Io& io, Part& part) {
       "stay in host memory, every so many-th"},
      part.ssd_share, {0, 1});
   io({"delayed_share",
-      "share of the sub-groups, the last ones, that the CPU updates while the next forward goes "
-      "on; "
-      "a layer waits for its own, so that nothing else is trained"},
+      "share of the sub-groups, the last ones, that the CPU updates beside the next forward; a "
+      "layer waits for its own, so that nothing else is trained"},
      part.delayed_share, {0, 1});
   io({"roll_back",
       "with active gradients: the CPU updates before it is known whether the step overflows, keeps "

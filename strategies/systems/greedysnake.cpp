@@ -2,15 +2,15 @@
 
 namespace spillway::strategies {
 
-/// Weights, states and gradients on SSD as in ZeRO-Infinity, but all micro-batches of a step go
-/// through a layer together: its weights are read once a pass in place of once a micro-batch, and
-/// its gradients, which kernels add up, leave once. The inputs of blocks, of all micro-batches, wait
-/// in host memory. A part of the update goes on in the next step's forward, in which each layer
-/// waits for its own: nothing else is trained.
+/// Weights and states on SSD as in ZeRO-Infinity, but all micro-batches of a step go through a
+/// layer together: its weights are read once a pass in place of once a micro-batch, and its
+/// gradients, which kernels add up, leave once. The inputs of blocks, of all micro-batches, wait in
+/// host memory, and so do gradients. A part of the update goes on in the next step's forward, in
+/// which each layer waits for its own: nothing else is trained.
 ///   Known     the abstract alone. 'Assumed': where checkpoints and gradients wait; that the head
-///             runs forward and backward of each micro-batch in turn; that the last sub-groups are the delayed ones,
-///             a fifth of them where a scenario says nothing, where the paper's linear program
-///             chooses the shares
+///             runs forward and backward of each micro-batch in turn; that the last sub-groups are
+///             the delayed ones, a fifth of them where a scenario says nothing, where the paper's
+///             linear program chooses the shares
 ///   Source    GreedySnake (arXiv 2512.17570)
 System greedysnake() {
   System system;

@@ -4,7 +4,7 @@ namespace spillway::strategies {
 
 /// Weights, gradients and Adam's states in host memory. Layers come to the GPU one ahead of the one
 /// that runs; each four blocks share a checkpoint on the GPU, and backward runs them again. A
-/// layer's gradients come down into one of twelve slabs, from which the CPU adds them up; its Adam
+/// block's gradients come down into one of twelve slabs, from which the CPU adds them up; its Adam
 /// follows backward.
 ///   Masters   none with `training.precision` bf16, as its code trains: 2 B of weights, 2 of
 ///             gradients and 8 of moments a parameter. In mixed precision there are 4 more

@@ -3,11 +3,11 @@
 namespace spillway::strategies {
 
 /// Masters and Adam's states in host memory, of which a share may lie on drives. A window of
-/// layers is on the GPU; the CPU updates each layer while backward goes on below it, and blocks' inputs
-/// wait in host memory, or on drives with `activations.policy` checkpoint_ssd.
-///   Share     with `optimizer.home` ssd `optimizer.ssd_share` of the sub-groups; by default none is
-///             there. Its code sends one or both moments of every layer and keeps all masters: a
-///             third or two thirds of the same bytes
+/// layers is on the GPU; the CPU updates each layer while backward goes on below it. The inputs of
+/// blocks wait in host memory, or on drives with `activations.policy` checkpoint_ssd.
+///   Share     with `optimizer.home` ssd `optimizer.ssd_share` of the sub-groups; by default none
+///             is there. Its code sends one or both moments of every layer and keeps all masters:
+///             a third or two thirds of the same bytes
 ///   Reads     states on drives one layer ahead (`read_ahead`), as its code does
 ///   Differs   host memory keeps the weights that kernels read besides their masters, 2 B a
 ///             parameter more; its code casts a layer's masters each time that the layer is sent.

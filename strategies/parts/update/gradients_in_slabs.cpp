@@ -8,7 +8,8 @@ void GradientsInSlabs::make_staging() {
   GradientsToHost::make_staging();
   places_.resize(job_.model.weights.size());
   filled_.resize(job_.model.layers.size());
-  std::uint64_t largest = 0;
+  slabs_.resize(job_.model.layers.size());
+  std::uint64_t largest = 0;  // of the blocks
   for (std::uint32_t layer = 0; layer < job_.model.layers.size(); ++layer) {
     std::uint64_t bytes = 0;
     for (const std::uint32_t weight : job_.model.layers[layer].weights) {
@@ -17,17 +18,28 @@ void GradientsInSlabs::make_staging() {
       bytes +=
           in_sectors(job_.row(weight).gradient_format().bytes(job_.share(weight, ways(weight))));
     }
-    largest = std::max(largest, bytes);
+    if (job_.model.layers[layer].is_block)
+      largest = std::max(largest, bytes);
+    else if (bytes)
+      make_slabs(1, bytes, slabs_[layer]);
   }
-  slabs_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, part_.slabs,
-                                        Bytes(largest), Purpose::pinned_gradient_buffer);
+  std::shared_ptr<BufferPool> of_blocks;
+  if (largest) make_slabs(part_.slabs, largest, of_blocks);
+  for (std::uint32_t layer = 0; layer < job_.model.layers.size(); ++layer)
+    if (job_.model.layers[layer].is_block) slabs_[layer] = of_blocks;
+}
+
+void GradientsInSlabs::make_slabs(std::uint64_t count, std::uint64_t bytes,
+                                  std::shared_ptr<BufferPool>& pool) {
+  pool = std::make_shared<BufferPool>(machine_, TierId::pinned, rank_, count, Bytes(bytes),
+                                      Purpose::pinned_gradient_buffer);
 }
 
 Task<> GradientsInSlabs::take(std::vector<GradientShare> shares, LayerGradients layer,
                               MicroBatch micro) {
   if (shares.empty()) co_return;
   const std::uint32_t from = places_[shares.front().weight].layer;
-  filled_[from] = co_await slabs_->take();
+  filled_[from] = co_await slabs_[from]->take();
   co_await GradientsToHost::take(std::move(shares), std::move(layer), micro);
   filled_[from].reset();
 }

@@ -4,9 +4,10 @@
 
 namespace spillway::strategies {
 
-/// Gradients that come down layer by layer, each layer's into one of a fixed number of pinned
-/// buffers (`gradients.slabs`), from which the CPU adds them to those that it keeps. A layer waits
-/// until a slab is free; its gradients keep their GPU memory as long.
+/// Gradients that come down layer by layer, each block's into one of a fixed number of pinned
+/// buffers (`gradients.slabs`), from which the CPU adds them to those that it keeps; layers that
+/// are no block have one each. A layer waits until a slab is free; its gradients keep their GPU
+/// memory as long.
 ///   Source  MegaTrain (arXiv 2604.05091), its pool of gradient slabs
 class GradientsInSlabs final : public GradientsToHost {
  public:
@@ -26,7 +27,9 @@ class GradientsInSlabs final : public GradientsToHost {
   };
   std::vector<Place> places_;   ///< by weight
   std::vector<Buffer> filled_;  ///< by layer, as long as something is on its way through it
-  std::unique_ptr<BufferPool> slabs_;
+  void make_slabs(std::uint64_t count, std::uint64_t bytes, std::shared_ptr<BufferPool>& pool);
+
+  std::vector<std::shared_ptr<BufferPool>> slabs_;  ///< by layer; all blocks have the same
 };
 
 }  // namespace spillway::strategies
