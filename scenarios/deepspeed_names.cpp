@@ -189,8 +189,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> not_mode
      "ZenFlow steps the largest gradients on the GPU and delays the others; here all are stepped "
      "on the CPU after backward, so the time is an upper bound"},
     {"zenflow", "ZenFlow belongs in zero_optimization, and is not simulated"},
-    {"zero_optimization.offload_optimizer.super_offload",
-     "SuperOffload steps while backward goes on; here after it, so the time is an upper bound"},
+    {"zero_optimization.offload_optimizer.cpuadam_cores_perc",
+     "SuperOffload gives Adam so many of the cores; here all work on whatever there is"},
     {"zero_optimization.stage3_module_granularity_threshold",
      "modules are gathered tensor by tensor here"},
     {"data_efficiency", "sequences or batches change while it trains; here they stay"},

@@ -160,6 +160,7 @@ class Export {
     json section{{"device", device(optimizer.home)},
                  {"pin_memory", parts_.gradients.d2h == CopyMemory::pinned}};
     if (optimizer.cpu_share != 1) section["ratio"] = optimizer.cpu_share;
+    if (optimizer.roll_back) section["super_offload"] = true;
     if (optimizer.home != Home::ssd) return section;
     const bool pipelined = optimizer.pipeline_read || optimizer.pipeline_write;
     add_path(section);
@@ -190,14 +191,16 @@ void refuse_other_schedules(const Scenario& scenario, bool nearest) {
   std::vector<Complaint> complaints;
   const Strategy& parts = scenario.strategy;
   const auto cannot = [&](const char* path, std::string_view value) {
-    complaints.push_back({"", 0, 0, std::string("strategy.") + path,
-                          fmt::format("DeepSpeed has nothing like \"{}\"", value),
-                          "export a scenario of zero_infinity, zero_offload or resident"});
+    complaints.push_back(
+        {"", 0, 0, std::string("strategy.") + path,
+         fmt::format("DeepSpeed has nothing like \"{}\"", value),
+         "export a scenario of zero_infinity, zero_offload, superoffload or resident"});
   };
-  const std::set<std::string> own{"zero_infinity", "zero_offload", "resident"};
+  const std::set<std::string> own{"zero_infinity", "zero_offload", "superoffload", "resident"};
   if (nearest && !own.contains(parts.system)) cannot("system", parts.system);
   const GradientPolicy gradients = parts.gradients.policy;
-  if (updates_in_backward(gradients)) cannot("gradients.policy", name_of(gradients));
+  if (updates_in_backward(gradients) && !parts.optimizer.roll_back)
+    cannot("gradients.policy", name_of(gradients));
   const ActivationPolicy activations = parts.activations.policy;
   if (activations == ActivationPolicy::swap || activations == ActivationPolicy::tensor_cache ||
       activations == ActivationPolicy::plan || activations == ActivationPolicy::checkpoint_ssd)

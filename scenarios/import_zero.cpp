@@ -85,10 +85,31 @@ void ZeroImport::read_offload() {
     system_ = "zero_infinity";
   else
     system_ = optimizer_ == "cpu" ? "zero_offload" : "resident";
+  read_speculation();
   for (const auto& [section, device] :
        {std::pair{offload_param, param_}, {offload_optimizer, optimizer_}})
     if (device == "nvme" && !keys_.switched_on(section + "/nvme_path"))
       note(dotted(section) + ".nvme_path: not set; DeepSpeed stops without it");
+}
+
+/// Other versions do not know SuperOffload, other stages never ask for it. With clipping it waits
+/// for the global norm, as without it.
+///   Source  DeepSpeed superoffload_stage3.py, partition_grads; first released in 0.18
+void ZeroImport::read_speculation() {
+  const std::string key = offload_optimizer + "/super_offload";
+  if (!keys_.flag(key, false)) return;
+  if (!sharded() || optimizer_ != "cpu" || !version_.at_least(18, 0)) {
+    note(dotted(key) +
+         ": ignored, DeepSpeed has it since 0.18, in stage 3, and with device \"cpu\"");
+    return;
+  }
+  if (keys_.number("/gradient_clipping", 0) > 0) {
+    note(dotted(key) +
+         ": with gradient_clipping DeepSpeed steps after backward, as without super_offload");
+    return;
+  }
+  speculates_ = true;
+  system_ = "superoffload";
 }
 
 bool ZeroImport::pinned(const std::string& section) {
@@ -102,7 +123,7 @@ json ZeroImport::strategy(const std::string& precision) {
   const bool gds = keys_.flag("/aio/use_gds", false);
   const bool offloads = optimizer_ != "none";
   // ZeRO-1 and 2 check each gradient on its way; ZeRO-3 the flat buffer, with a chain of operations
-  const char* check = stage_ == 3 ? "chained" : "fused";
+  const char* check = stage_ == 3 && !speculates_ ? "chained" : "fused";
   json strategy{{"system", system_},
                 {"weights", weights(precision)},
                 {"activations", activations()},
@@ -141,7 +162,8 @@ std::uint64_t ZeroImport::blocks_ahead(std::uint64_t live) const {
 json ZeroImport::weights(const std::string& precision) {
   json weights{{"home", home(param_)}, {"prefetch_blocks", 1}};
   // in all versions: _reassign_or_swap_out_partitioned_parameters copies fp32 masters into 16 bits
-  if (sharded() && param_ == "none" && optimizer_ == "cpu" && precision.ends_with("_mixed"))
+  if (sharded() && param_ == "none" && optimizer_ == "cpu" && precision.ends_with("_mixed") &&
+      !speculates_)
     weights["h2d"] = "typed";
   if (sharded()) {
     const auto size = [&](const char* key, std::uint64_t otherwise, std::uint64_t automatic) {
@@ -209,9 +231,10 @@ bool ZeroImport::blocks_and_converts() const {
 }
 
 json ZeroImport::gradients(const std::string& precision) {
-  const char* policy = optimizer_ == "nvme"  ? "ssd_fp32"
-                       : optimizer_ == "cpu" ? "host_fp32"
-                                             : "resident";
+  const char* policy = speculates_            ? "active"
+                       : optimizer_ == "nvme" ? "ssd_fp32"
+                       : optimizer_ == "cpu"  ? "host_fp32"
+                                              : "resident";
   json gradients{{"policy", policy},
                  {"overlap", keys_.flag(zero + "overlap_comm", stage_ == 3)},
                  {"reduce_bucket", params(keys_.count_or(zero + "reduce_bucket_size", 500'000'000,
@@ -257,13 +280,13 @@ double ZeroImport::cpu_share() {
 json ZeroImport::optimizer() {
   json optimizer{{"device", optimizer_ == "none" ? "gpu" : "cpu"}, {"home", home(optimizer_)}};
   if (optimizer_ == "none") return optimizer;
-  optimizer["order"] = "ascending";
+  optimizer["order"] = speculates_ ? "descending" : "ascending";
   // ZeRO-1 and 2 know no sub-groups: a rank's share is one
   optimizer["subgroup"] = sharded()
                               ? params(std::max<std::uint64_t>(
                                     1, keys_.count_or(zero + "sub_group_size", billion, billion)))
                               : "1e12 params";
-  if (const double share = cpu_share(); share != 1) optimizer["cpu_share"] = share;
+  if (const double share = cpu_share(); share != 1 || speculates_) optimizer["cpu_share"] = share;
   if (optimizer_ != "nvme") return optimizer;
   const bool read = keys_.flag(offload_optimizer + "/pipeline_read", false);
   const bool write = keys_.flag(offload_optimizer + "/pipeline_write", false);

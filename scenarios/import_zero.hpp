@@ -23,7 +23,7 @@ class ZeroImport {
              std::vector<text::Text>& notes);
 
   std::uint64_t stage() const { return stage_; }
-  /// "resident", "zero_offload" or "zero_infinity", by what is offloaded.
+  /// "resident", "zero_offload", "superoffload" or "zero_infinity", by what is offloaded.
   const std::string& system() const { return system_; }
   /// Offloaded to the CPU or to NVMe without a word about pinning.
   bool pinning_unsaid() const { return pinning_unsaid_; }
@@ -33,6 +33,7 @@ class ZeroImport {
   void note(const std::string& text) { notes_.push_back(text); }
   void read_stage();
   void read_offload();
+  void read_speculation();
   bool pinned(const std::string& section);
   nlohmann::json weights(const std::string& precision);
   void pool(nlohmann::json& weights);
@@ -54,6 +55,7 @@ class ZeroImport {
   std::uint64_t stage_ = 0;
   std::string param_ = "none", optimizer_ = "none", system_ = "resident";
   bool pinning_unsaid_ = false;
+  bool speculates_ = false;  ///< SuperOffload, and nothing that makes it wait
 };
 
 }  // namespace spillway::scenarios

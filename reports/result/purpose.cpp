@@ -77,7 +77,8 @@ constexpr Knob optimizer_gradients[] = {{"strategy.optimizer.home"},
                                         {"strategy.optimizer.subgroup"},
                                         {"strategy.gradients.policy"},
                                         {"training.precision"}};
-constexpr Knob staging_buffer[] = {{"strategy.gradients.staging_buffer"}};
+constexpr Knob staging_buffer[] = {{"strategy.gradients.staging_buffer"},
+                                   {"strategy.gradients.slabs"}};
 constexpr Knob swap_out[] = {{"strategy.optimizer.subgroup"}, {"strategy.optimizer.fused_tensors"}};
 constexpr Knob swapped[] = {{"strategy.activations.swap_bytes"}, {"training.micro_batch"}};
 constexpr Knob activation_staging[] = {{"strategy.activations.policy"}, {"training.micro_batch"}};
@@ -157,8 +158,8 @@ constexpr PurposeRow rows[] = {
      "gradients in the type that the optimizer reads", L::moment, optimizer_gradients,
      "optimizer states on SSD, smaller sub-groups"},
     {"host", P::pinned_gradient_buffer, "pinned_gradient_buffer",
-     "the pinned buffer in which gradients of one copy arrive", L::permanent, staging_buffer,
-     "no staging buffer"},
+     "the pinned buffer in which gradients of one copy arrive, or slabs of a layer's", L::permanent,
+     staging_buffer, "no staging buffer, fewer slabs"},
     {"host", P::swap_out_buffer, "swap_out_buffer",
      "the buffer from which updated states are written to the drives", L::permanent, swap_out,
      "smaller sub-groups"},

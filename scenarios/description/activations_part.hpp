@@ -79,6 +79,7 @@ inline constexpr Bytes all_bytes = Bytes(~std::uint64_t{0});
 /// are knobs of some systems: absent where neither the system nor the scenario has them.
 struct ActivationsPart {
   ActivationPolicy policy = ActivationPolicy::keep;
+  std::uint64_t checkpoint_every = 1;
   std::optional<Bytes> swap_bytes;  ///< auto: planned; `all_bytes`: no limit
   std::vector<std::string> homes;
   std::optional<SwapOrder> order;
@@ -135,6 +136,10 @@ void activations_knobs(Io& io, Part& part) {
             "follow a plan",
             "activation_checkpointing.cpu_checkpointing; the trainer's gradient checkpointing"},
            part.policy, "recompute", ActivationPolicy::checkpoint_gpu);
+  io({"checkpoint_every",
+      "of checkpoint policies: blocks that share a checkpoint, the input of their first; backward "
+      "runs them again, all but the last one once more for the inputs of the others"},
+     part.checkpoint_every, {1, 1000});
   io.automatic_or(
       {"swap_bytes", "how much of a micro-batch leaves the GPU; auto: planned; all: everything", "",
        "swap and tensor_cache"},

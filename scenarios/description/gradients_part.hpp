@@ -61,6 +61,7 @@ struct GradientsPart {
   Bytes flush_tail;
   std::optional<PinnedPolicy> pinned;
   bool staging_buffer = false;
+  std::uint64_t slabs = 0;
   bool fused_accumulation = true;
   bool main_gradients = false;
   bool init_copy = false;
@@ -93,6 +94,11 @@ void gradients_knobs(Io& io, Part& part) {
   io.automatic({"pinned", "rounding of the flat gradient buffer; auto: strategy.pinned"},
                part.pinned);
   io({"staging_buffer", "an fp32 staging buffer of the largest share"}, part.staging_buffer);
+  io({"slabs",
+      "pinned buffers of the largest block's gradients, and one of each other layer's: a layer's "
+      "gradients come down into one, and the CPU adds them to where they are kept; 0: a tensor has "
+      "a buffer where it needs one"},
+     part.slabs, {0, 10'000});
   io({"fused_accumulation",
       "kernels add a micro-batch to gradients that stay on the GPU; false: to a tensor of its own, "
       "added afterwards"},

@@ -25,6 +25,13 @@ enum class UpdateOverlap { none, backward };
 template <>
 inline constexpr auto names_of<UpdateOverlap> = in_order("none", "backward");
 
+/// What the CPU updates where precision is not mixed and states are fp32.
+///   own     an fp32 master besides the weight that kernels read
+///   weight  the weight itself
+enum class MasterKept { own, weight };
+template <>
+inline constexpr auto names_of<MasterKept> = in_order("own", "weight");
+
 enum class AdamKernels { fused, for_loop };
 template <>
 inline constexpr auto names_of<AdamKernels> = in_order("fused", "for_loop");
@@ -38,6 +45,8 @@ struct OptimizerPart {
   OptimizerDevice device = OptimizerDevice::gpu;
   Home home = Home::gpu;
   double cpu_share = 1;  ///< of the sub-groups, rounded up; the GPU has and updates the first ones
+  double ssd_share = 1;  ///< of the sub-groups of home ssd, rounded down, spread evenly
+  MasterKept master = MasterKept::own;
   SubgroupOrder order = SubgroupOrder::ascending;
   Params subgroup = Params(100'000'000);
   Grouping grouping = Grouping::parameter_groups;
@@ -56,6 +65,8 @@ struct OptimizerPart {
   std::uint64_t staleness = 0;  ///< or `any_staleness`
   std::uint64_t read_ahead = 0;
   bool wait = true;  ///< what an update makes is written once it is made
+  bool roll_back = false;
+  double delayed_share = 0;  ///< of the sub-groups, rounded down, the last ones of an update
   std::optional<bool> widen_first;
   std::optional<UpdateOverlap> overlap;
   AdamKernels kernels = AdamKernels::fused;  ///< of an update on the GPU
@@ -106,6 +117,19 @@ void state_traffic_knobs(Io& io, Part& part) {
   io({"read_ahead",
       "with active gradients: sub-groups whose states are read before their gradients come"},
      part.read_ahead, {0, 1000});
+  io({"ssd_share",
+      "share of the sub-groups whose states lie on drives where home is ssd; those of the others "
+      "stay in host memory, every so many-th"},
+     part.ssd_share, {0, 1});
+  io({"delayed_share",
+      "share of the sub-groups, the last ones, that the CPU updates beside the next forward; a "
+      "layer waits for its own, so that nothing else is trained"},
+     part.delayed_share, {0, 1});
+  io({"roll_back",
+      "with active gradients: the CPU updates before it is known whether the step overflows, keeps "
+      "the old values until then, and takes the update back where it does",
+      "zero_optimization.offload_optimizer.super_offload"},
+     part.roll_back);
   io({"wait",
       "false, with active gradients: states and weights are written when the next sub-group's "
       "states are there, whether or not Adam has answered. It trains something else than true, and "
@@ -123,6 +147,10 @@ void optimizer_knobs(Io& io, Part& part) {
       "first, and updates them meanwhile",
       "zero_optimization.offload_optimizer.ratio"},
      part.cpu_share, {0, 1});
+  io({"master",
+      "what the CPU updates in a precision that is not mixed, of weights in host memory: own, an "
+      "fp32 master besides the weight; weight, the weight itself"},
+     part.master);
   io({"order",
       "in which order sub-groups are updated; alternating finds the last ones still in memory"},
      part.order);

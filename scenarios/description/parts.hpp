@@ -17,6 +17,13 @@ namespace spillway::description {
 enum class OverflowCheck { none, chained, fused };
 template <>
 inline constexpr auto names_of<OverflowCheck> = in_order("none", "chained", "fused");
+/// In which order the micro-batches of a step run.
+///   one_by_one  forward and backward of one, then of the next
+///   by_layer    all of them through a layer, then through the next: its weights come once a pass,
+///               and its gradients, summed by the kernels, leave once
+enum class MicroBatchOrder { one_by_one, by_layer };
+template <>
+inline constexpr auto names_of<MicroBatchOrder> = in_order("one_by_one", "by_layer");
 enum class GpuAllocator { caching, exact };
 template <>
 inline constexpr auto names_of<GpuAllocator> = in_order("caching", "exact");
@@ -34,6 +41,7 @@ struct Strategy {
   GradientsPart gradients;
   OptimizerPart optimizer;
   PlanPart plan;
+  MicroBatchOrder micro_batches = MicroBatchOrder::one_by_one;
   OverflowCheck overflow_check = OverflowCheck::none;
   PinnedPolicy pinned = PinnedPolicy::power_of_two;
   IoEngine io_engine = IoEngine::file;

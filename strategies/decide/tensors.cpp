@@ -107,7 +107,8 @@ class Rows {
 
   void add_states(TensorRow& row) const {
     if (optimizer_.device == OptimizerDevice::gpu || row.has_own_master()) return;
-    const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32;
+    const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32 &&
+                      optimizer_.master == description::MasterKept::own;
     const bool apart =
         row.home == Home::gpu || (optimizer_.home != Home::ssd && row.home == Home::ssd);
     if (wide || apart) add_master(row);
@@ -117,6 +118,14 @@ class Rows {
     if (row.has_own_master()) return;
     const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32;
     row.states.insert(row.states.begin(), {StateKind::master, wide ? fp32_numbers : row.weight});
+  }
+
+  /// Of the sub-groups up to each one, `ssd_share` lies on drives.
+  bool goes_to_drives(std::uint32_t subgroup) const {
+    const auto up_to = [&](std::uint32_t count) {
+      return static_cast<std::uint64_t>(optimizer_.ssd_share * count);
+    };
+    return up_to(subgroup + 1) > up_to(subgroup);
   }
 
   void group_states() {
@@ -129,7 +138,7 @@ class Rows {
     const auto of_gpu =
         static_cast<std::size_t>((1 - optimizer_.cpu_share) * static_cast<double>(groups.size()));
     for (std::uint32_t index = 0; index < groups.size(); ++index) {
-      const bool swapped = optimizer_.home == Home::ssd &&
+      const bool swapped = optimizer_.home == Home::ssd && goes_to_drives(index) &&
                            fp32_numbers.bytes(groups[index].elements) >= smallest_swapped;
       for (const Subgroup::Member& member : groups[index].members) {
         TensorRow& row = rows_[member.weight];

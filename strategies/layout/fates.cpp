@@ -47,6 +47,12 @@ Touched touched_by_layers(const StepProgram& program) {
   return touched;
 }
 
+/// It is what a layer hands to the next.
+bool handed_on(const StepProgram& program, TensorId id) {
+  return std::any_of(program.layers.begin(), program.layers.end(),
+                     [id](const models::LayerSpan& layer) { return layer.output == id; });
+}
+
 /// The operators of one layer's forward that make tensors again.
 class Rerun {
  public:
@@ -67,10 +73,9 @@ class Rerun {
         }
     for (const TensorId id : program.saved_by(layer))
       if (is_activation(program, id) && plan.of(id) == Fate::recompute) {
-        ENSURE(made_here_[id], program.tensors[id].name +
-                                   " is recomputed by a layer that did not "
-                                   "make it");
-        made_again_[id] = any_ = true;
+        ENSURE(made_here_[id] || handed_on(program, id),
+               program.tensors[id].name + " is recomputed by a layer that did not make it");
+        if (made_here_[id]) made_again_[id] = any_ = true;
       }
     saved_ = program.saved_by(layer);
   }
@@ -199,22 +204,35 @@ ActivationPlan recompute_operators(const models::Model& model, const StepProgram
 }
 
 ActivationPlan checkpoint_blocks(const models::Model& model, const StepProgram& program,
-                                 Fate inputs) {
+                                 Fate inputs, std::uint64_t every) {
   ActivationPlan plan = keep_everything(program);
   plan.whole_layers = true;
   const Touched touched = touched_by_layers(program);
+  std::uint64_t in_a_row = 0;  // blocks before this one that backward reaches
   for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer) {
-    if (!model.layers[layer].is_block) continue;
+    if (!model.layers[layer].is_block || !program.layers[layer].goes_back()) {
+      in_a_row = 0;
+      continue;
+    }
     for (const TensorId id : program.saved_by(layer)) {
       if (!is_activation(program, id)) continue;
       const models::Tensor& tensor = program.tensors[id];
       if (!touched.by_several[id]) plan.fates[id] = Fate::recompute;
       // an encoder's output is read by many blocks, and stays
       else if (tensor.is_residual && tensor.layer + 1 == layer && touched.last_forward[id] == layer)
-        plan.fates[id] = inputs;
+        plan.fates[id] = in_a_row % every == 0 ? inputs : Fate::recompute;
     }
+    ++in_a_row;
   }
   return plan;
+}
+
+bool hands_on_again(const StepProgram& program, std::uint32_t layer, const ActivationPlan& plan) {
+  if (layer + 1 >= program.layers.size()) return false;
+  const std::optional<TensorId> output = program.layers[layer].output;
+  const auto saved = program.saved_by(layer + 1);
+  return output && plan.of(*output) == Fate::recompute &&
+         std::find(saved.begin(), saved.end(), *output) != saved.end();
 }
 
 std::string fault_of(const StepProgram& program, const ActivationPlan& plan) {
@@ -228,7 +246,7 @@ std::string fault_of(const StepProgram& program, const ActivationPlan& plan) {
   for (TensorId id = 0; id < plan.fates.size(); ++id) {
     if (plan.of(id) == Fate::keep) continue;
     if (!saved[id]) return "moves " + program.tensors[id].name + ", which no forward saves";
-    if (plan.of(id) == Fate::recompute && touched.by_several[id])
+    if (plan.of(id) == Fate::recompute && touched.by_several[id] && !handed_on(program, id))
       return "makes " + program.tensors[id].name + " again, which several layers use";
   }
   return "";
@@ -277,6 +295,7 @@ ActivationPlan cacheable(const description::Strategy& strategy, const models::Mo
 std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strategy,
                                               const models::Model& model,
                                               const StepProgram& program) {
+  const std::uint64_t every = strategy.activations.checkpoint_every;
   switch (strategy.activations.policy) {
     case ActivationPolicy::keep:
       return recompute_operators(model, program);
@@ -284,11 +303,11 @@ std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strat
       if (activation_planner(strategy)) return std::nullopt;
       return keep_everything(program);  // plans of tensors, not of layers: see tensor_by_tensor
     case ActivationPolicy::checkpoint_gpu:
-      return checkpoint_blocks(model, program, Fate::keep);
+      return checkpoint_blocks(model, program, Fate::keep, every);
     case ActivationPolicy::checkpoint_host:
-      return checkpoint_blocks(model, program, Fate::host);
+      return checkpoint_blocks(model, program, Fate::host, every);
     case ActivationPolicy::checkpoint_ssd:
-      return checkpoint_blocks(model, program, Fate::ssd);
+      return checkpoint_blocks(model, program, Fate::ssd, every);
     case ActivationPolicy::swap:
       return std::nullopt;
     case ActivationPolicy::tensor_cache:
@@ -305,9 +324,14 @@ std::vector<std::uint32_t> operators_to_rerun(const StepProgram& program, std::u
 
 models::Flops recomputed_flops(const StepProgram& program, const ActivationPlan& plan) {
   double flops = 0;
-  for (std::uint32_t layer = 0; layer < program.layers.size(); ++layer)
+  for (std::uint32_t layer = 0; layer < program.layers.size(); ++layer) {
     for (const std::uint32_t i : operators_to_rerun(program, layer, plan))
       flops += program.operators[i].flops.value();
+    if (!hands_on_again(program, layer, plan)) continue;
+    const models::Span forward = program.layers[layer].forward;
+    for (std::uint32_t i = forward.first; i < forward.last; ++i)
+      flops += program.operators[i].flops.value();
+  }
   return models::Flops(flops);
 }
 

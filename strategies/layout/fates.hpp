@@ -13,7 +13,7 @@ enum class Fate : std::uint8_t {
   keep,       ///< on the GPU
   host,       ///< in pinned host memory
   ssd,        ///< on the rank's drives
-  recompute,  ///< nowhere: its layer makes it again
+  recompute,  ///< nowhere: its layer makes it again; of a block's input, the blocks before it
 };
 
 /// `activations.planner`: who gives saved tensors their fates where the policy is `plan`. None: the
@@ -22,7 +22,8 @@ using description::ActivationPlanner;
 std::optional<ActivationPlanner> activation_planner(const description::Strategy& strategy);
 
 /// What becomes of every tensor that the forward saves; chosen before the run.
-///   Invariant  only a tensor that its own layer makes, and no other reads, is recomputed
+///   Invariant  only a tensor that its own layer makes, and no other reads, is recomputed, or what
+///              one layer hands to the next
 struct ActivationPlan {
   std::vector<Fate> fates;  ///< by TensorId; what no layer saves is kept
   /// A layer with a recomputed tensor runs its whole forward again, as checkpointing frameworks do;
@@ -51,8 +52,13 @@ ActivationPlan keep_everything(const models::StepProgram& program);
 ActivationPlan recompute_operators(const models::Model& model, const models::StepProgram& program);
 
 /// Blocks save nothing but their input, which goes to `inputs` (keep, host or ssd).
+///   every  of so many blocks in a row only the first saves it; those of the others are made again
 ActivationPlan checkpoint_blocks(const models::Model& model, const models::StepProgram& program,
-                                 Fate inputs);
+                                 Fate inputs, std::uint64_t every = 1);
+
+/// A layer's output that backward needs and that its forward makes again: of fate recompute.
+bool hands_on_again(const models::StepProgram& program, std::uint32_t layer,
+                    const ActivationPlan& plan);
 
 /// Why no run can carry it out: a fate of what no layer saves, a tensor made again that other
 /// layers use, a list of another length. Empty: one can.

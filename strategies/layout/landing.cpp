@@ -19,8 +19,14 @@ bool lands_in_states(const description::Scenario& scenario) {
 }
 
 bool sums_before_landing(const description::Scenario& scenario) {
-  return scenario.parallel.zero_stage == 1 && scenario.training.gradient_accumulation > 1 &&
+  return scenario.parallel.zero_stage == 1 && gradients_of_a_step(scenario) > 1 &&
          lands_in_states(scenario);
+}
+
+std::uint64_t gradients_of_a_step(const description::Scenario& scenario) {
+  return scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer
+             ? 1
+             : scenario.training.gradient_accumulation;
 }
 
 bool gradients_are_pageable(const description::Scenario& scenario) {

@@ -14,6 +14,10 @@ bool lands_in_states(const description::Scenario& scenario);
 /// ... and micro-batches add up on the GPU before, as ZeRO-1 reduces once a step.
 bool sums_before_landing(const description::Scenario& scenario);
 
+/// How often in a step a layer's gradients leave the kernels that make them: with each micro-batch,
+/// or once, with `micro_batches` by_layer, whose kernels add them up.
+std::uint64_t gradients_of_a_step(const description::Scenario& scenario);
+
 /// Host memory for gradients is not pinned: `gradients.d2h` pageable with `gradients.pinned` exact.
 bool gradients_are_pageable(const description::Scenario& scenario);
 

@@ -47,6 +47,8 @@ class LayerLayout {
     note_completion();
     for (std::uint32_t layer = 0; layer < layers_; ++layer) plan_layer(layer);
     share_out_hidden();
+    note_remade();
+    order_backward();
     note_first_gradients();
     return std::move(plans_);
   }
@@ -65,13 +67,52 @@ class LayerLayout {
         continue;
       hidden_index_[id] = static_cast<std::uint32_t>(plans_.hidden.size());
       const std::uint64_t bytes = program_.tensors[id].bytes.value();
-      ENSURE(activations_.of(id) != Fate::recompute,
+      ENSURE(activations_.of(id) != Fate::recompute || made_by(id) != none,
              program_.tensors[id].name + " has several users and cannot be recomputed");
       plans_.hidden.push_back({id, activations_.of(id) == Fate::ssd ? in_sectors(bytes) : bytes,
                                role == TensorRole::activation_gradient, use.first_layer,
                                use.last_forward_layer, use.last_layer, use.in_backward});
     }
     note_traffic();
+  }
+
+  /// The layer that hands it to the next one, which needs it in backward and has it made again.
+  std::uint32_t made_by(TensorId id) const {
+    for (std::uint32_t layer = 0; layer < layers_; ++layer)
+      if (program_.layers[layer].output == id && hands_on_again(program_, layer, activations_))
+        return layer;
+    return none;
+  }
+
+  /// Layers last first. Before one whose input was dropped, those below it run once more, from the
+  /// next input that was not.
+  void order_backward() {
+    std::vector<bool> made(layers_, false);
+    const auto remakes = [&](std::uint32_t layer) {
+      return !plans_.layers[layer].remade.empty() && !made[layer];
+    };
+    for (std::uint32_t layer = layers_; layer-- > plans_.first_backward;) {
+      std::uint32_t first = layer;
+      while (first > 0 && remakes(first - 1)) --first;
+      for (std::uint32_t i = first; i < layer; ++i) {
+        plans_.backward.push_back({i, true});
+        made[i] = true;
+      }
+      plans_.backward.push_back({layer, false});
+    }
+  }
+
+  void note_remade() {
+    for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
+      const HiddenTensor& hidden = plans_.hidden[i];
+      if (hidden.gradient || activations_.of(hidden.tensor) != Fate::recompute) continue;
+      plans_.layers[hidden.last_forward_layer].dropped.push_back(i);
+      LayerPlan& maker = plans_.layers[made_by(hidden.tensor)];
+      maker.remade.push_back(i);
+      maker.again = maker.forward;
+      for (PassPlan::Segment& segment : maker.again.segments)
+        for (PlannedKernel& kernel : segment.kernels) kernel.recompute = true;
+    }
   }
 
   void note_traffic() {

@@ -127,6 +127,9 @@ struct StageTraffic {
 struct LayerPlan {
   std::uint32_t layer;
   PassPlan forward;
+  /// The forward in backward once more, for what the next layer needs of this one; no segments
+  /// where that was kept.
+  PassPlan again;
   PassPlan recompute;  ///< no segments where nothing is recomputed, or `backward` does so
   PassPlan backward;
   std::vector<LayerWeight> weights;
@@ -139,6 +142,14 @@ struct LayerPlan {
   std::vector<std::uint32_t> produced_backward;  ///< ... by its backward
   std::vector<std::uint32_t> released_forward;   ///< hidden tensors whose last use is its forward
   std::vector<std::uint32_t> released_backward;  ///< ... its backward
+  std::vector<std::uint32_t> dropped;  ///< hidden tensors that are made again, read last in forward
+  std::vector<std::uint32_t> remade;   ///< hidden tensors that `again` makes
+};
+
+/// A layer's turn in backward: its backward, or what `LayerPlan::again` runs.
+struct BackwardStep {
+  std::uint32_t layer;
+  bool again;
 };
 
 struct LayerPlans {
@@ -151,7 +162,8 @@ struct LayerPlans {
   };
   std::vector<Scope> scopes;
   StageTraffic traffic;
-  std::vector<Module> modules;  ///< in forward order; none unless cut_into_modules made them
+  std::vector<BackwardStep> backward;  ///< all turns of it, in their order
+  std::vector<Module> modules;         ///< in forward order; none unless cut_into_modules made them
   /// The lowest layer that has a backward: below it nothing is trained.
   std::uint32_t first_backward = 0;
 };

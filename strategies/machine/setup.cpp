@@ -175,6 +175,7 @@ bool ranks_are_alike(const description::Scenario& scenario) {
 
 bool micro_batches_may_repeat(const description::Scenario& scenario) {
   return scenario.training.gradient_accumulation > folded_micro_batches &&
+         scenario.strategy.micro_batches == description::MicroBatchOrder::one_by_one &&
          !drives_recover(scenario) && !passes_page_cache(scenario) &&
          scenario.parallel.pipeline == 1 && !scenario.run.io_bench && scenario.run.jitter == 0 &&
          scenario.strategy.optimizer.staleness == 0 &&

@@ -7,6 +7,7 @@
 #include "strategies/parts/update/cpu_updater.hpp"
 #include "strategies/parts/update/gpu_updater.hpp"
 #include "strategies/parts/update/gradients_by_owner.hpp"
+#include "strategies/parts/update/gradients_in_slabs.hpp"
 #include "strategies/parts/update/gradients_in_weights.hpp"
 #include "strategies/parts/update/gradients_to_storage.hpp"
 #include "strategies/parts/update/joint_updater.hpp"
@@ -103,6 +104,8 @@ std::unique_ptr<GradientsToHost> make_host_sink(MadeGradients& made, Machine& ma
     return std::make_unique<GradientsInWeights>(machine, rank, job, optimizer);
   if (lie_on_storage(strategy.gradients.policy))
     return std::make_unique<GradientsToStorage>(machine, rank, job, optimizer);
+  if (strategy.gradients.slabs > 0)
+    return std::make_unique<GradientsInSlabs>(machine, rank, job, optimizer);
   return std::make_unique<GradientsToHost>(machine, rank, job, optimizer);
 }
 

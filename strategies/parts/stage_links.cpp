@@ -17,6 +17,8 @@ StageLinks::StageLinks(Machine& machine, Rank rank, const Job& job, Activations&
       stage_(rank.index / ranks_of_a_stage_) {}
 
 std::size_t StageLinks::records_of(const description::Scenario& scenario, Rank rank) {
+  if (scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer)
+    return scenario.training.gradient_accumulation;
   const std::uint64_t stages = scenario.parallel.pipeline;
   const std::uint64_t behind = rank.index / (simulated_ranks(scenario) / stages);
   const std::uint64_t micro_batches = scenario.training.gradient_accumulation;

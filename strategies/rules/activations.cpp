@@ -11,6 +11,43 @@ using description::CancelStores;
 ActivationPolicy policy_of(const Case& subject) { return subject.parts().activations.policy; }
 
 constexpr const char* recompute = "training.recompute";
+constexpr const char* every = "strategy.activations.checkpoint_every";
+constexpr const char* one_each = "use 1";
+bool shares_checkpoints(const Case& subject) {
+  return subject.parts().activations.checkpoint_every != 1;
+}
+bool checkpoints(ActivationPolicy policy) {
+  return policy == ActivationPolicy::checkpoint_gpu ||
+         policy == ActivationPolicy::checkpoint_host || policy == ActivationPolicy::checkpoint_ssd;
+}
+
+/// Blocks that share a checkpoint have two turns in backward.
+constexpr Rule every_rows[] = {
+    {.path = every,
+     .holds = [](const Case& c) { return !shares_checkpoints(c) || checkpoints(policy_of(c)); },
+     .why = "only checkpoint policies make a block's input again from that of a block before it",
+     .hint = "use 1, or activations.policy checkpoint_gpu"},
+    {.path = every,
+     .holds = [](const Case& c) { return !shares_checkpoints(c) || streams(c); },
+     .why = "plans of whole steps have no blocks that run twice",
+     .hint = one_each},
+    {.path = every,
+     .holds = [](const Case& c) { return !shares_checkpoints(c) || !c.parts().weights.chunk; },
+     .why = "weights.chunk plans its chunks for one turn of each layer in a pass",
+     .hint = "use 1, or a system without weights.chunk, such as zero_offload"},
+    {.path = every,
+     .holds =
+         [](const Case& c) {
+           return !shares_checkpoints(c) ||
+                  c.parts().optimizer.staleness != description::any_staleness;
+         },
+     .why = "optimizer.staleness async renews weights between a block's turns",
+     .hint = "use 1, or optimizer.staleness 0"},
+    {.path = every,
+     .holds = [](const Case& c) { return !shares_checkpoints(c) || c.parallel().pipeline == 1; },
+     .why = "inputs that another stage has sent are kept",
+     .hint = "use 1, or parallel.pipeline 1"},
+};
 
 constexpr Rule activations_rows[] = {
     {.path = "strategy.activations.policy",
@@ -104,6 +141,8 @@ constexpr Rule activations_rows[] = {
 };
 
 }  // namespace
+
+Table checkpoint_rules() { return every_rows; }
 
 Table activations_rules() { return activations_rows; }
 

@@ -67,13 +67,25 @@ constexpr Rule overflow_rows[] = {
      .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
-           return !is_active(c) || c.parts().overflow_check == OverflowCheck::none;
+           return !is_active(c) || c.parts().overflow_check == OverflowCheck::none ||
+                  c.parts().optimizer.roll_back;
          },
      .why = "an overflow is known after the last gradient, when the first are applied already",
-     .hint = "set overflow_check to \"none\" or gradients.policy to \"ssd_fp32\""},
+     .hint = "set overflow_check to \"none\", gradients.policy to \"ssd_fp32\" or, with states in "
+             "host memory, optimizer.roll_back to true"},
 };
 
 constexpr Rule gradients_rows[] = {
+    {.path = "strategy.overflow_check",
+     .holds =
+         [](const Case& c) {
+           return !is_active(c) || !c.parts().optimizer.roll_back ||
+                  c.parts().overflow_check != OverflowCheck::chained;
+         },
+     .why = "optimizer.roll_back looks through gradients sub-group by sub-group, in one pass",
+     .hint = "use fused",
+     .settles = {[](description::Scenario& s) { s.strategy.overflow_check = OverflowCheck::fused; },
+                 "an update that may be taken back looks through each sub-group in one pass"}},
     {.path = "strategy.gradients.policy",
      .holds =
          [](const Case& c) {
@@ -116,7 +128,8 @@ constexpr Rule gradients_rows[] = {
     {.path = "strategy.gradients.convert",
      .holds =
          [](const Case& c) {
-           return !is_active(c) || c.parts().gradients.convert == description::ConvertOn::cpu;
+           return !is_active(c) || c.parts().gradients.convert == description::ConvertOn::cpu ||
+                  c.parts().optimizer.roll_back;
          },
      .why = "gradients.policy active has no gradients left to norm on the GPU, as "
             "gradients.convert gpu does",
@@ -124,7 +137,8 @@ constexpr Rule gradients_rows[] = {
      .settles = {[](description::Scenario& s) {
                    s.strategy.gradients.convert = description::ConvertOn::cpu;
                  },
-                 "active gradients are updated as they land in host memory", false, is_active}},
+                 "active gradients are updated as they land in host memory", false,
+                 [](const Case& c) { return is_active(c) && !c.parts().optimizer.roll_back; }}},
     {.path = "strategy.gradients.d2h",
      .holds =
          [](const Case& c) {
@@ -147,6 +161,29 @@ constexpr Rule gradients_rows[] = {
                  },
                  "gradients that are summed as fp32 keep their type on their way down", true},
      .warning = "gradients that are summed as fp32 keep their type on their way down"},
+    {.path = "strategy.gradients.slabs",
+     .holds =
+         [](const Case& c) {
+           const description::GradientsPart& part = c.parts().gradients;
+           return part.slabs == 0 || (gradients_of(c) == GradientPolicy::host_fp16 ||
+                                      gradients_of(c) == GradientPolicy::host_fp32);
+         },
+     .why = "only gradients that are kept in host memory pass slabs on their way there",
+     .hint = "use 0, or gradients.policy host_fp16 or host_fp32"},
+    {.path = "strategy.gradients.slabs",
+     .holds =
+         [](const Case& c) {
+           const description::GradientsPart& part = c.parts().gradients;
+           return part.slabs == 0 ||
+                  (part.convert == description::ConvertOn::cpu && !land_in_states(c) &&
+                   part.d2h == description::CopyMemory::pinned &&
+                   c.parts().optimizer.staleness == 0 && !c.parts().weights.chunk &&
+                   updates_off_gpu(c));
+         },
+     .why = "the CPU adds a slab up, in one flat buffer, whose update is waited for",
+     .hint =
+         "use 0, or gradients.convert cpu, d2h pinned and lands flat, optimizer.staleness 0 and "
+         "no weights.chunk"},
     {.path = "strategy.gradients.main_gradients",
      .holds =
          [](const Case& c) {

@@ -189,6 +189,99 @@ constexpr Rule optimizer_rows[] = {
                 "not the one of the same steps with true, and no two runs agree"},
 };
 
+constexpr const char* master = "strategy.optimizer.master";
+bool keeps_no_master(const Case& subject) {
+  return optimizer_of(subject).master == description::MasterKept::weight;
+}
+constexpr const char* back = "strategy.optimizer.roll_back";
+bool rolls_back(const Case& subject) { return optimizer_of(subject).roll_back; }
+
+constexpr const char* delayed = "strategy.optimizer.delayed_share";
+constexpr const char* order = "strategy.micro_batches";
+bool by_layer(const Case& subject) {
+  return subject.parts().micro_batches == description::MicroBatchOrder::by_layer;
+}
+
+/// Micro-batches that go through a layer together, and an update that the next forward ends.
+constexpr Rule by_layer_rows[] = {
+    {.path = order,
+     .holds =
+         [](const Case& c) { return !by_layer(c) || (streams(c) && c.parallel().pipeline == 1); },
+     .why = "only a model whose layers stream on one stage takes all micro-batches through a layer",
+     .hint = "use one_by_one, or parallel.pipeline 1 and a system that streams its layers"},
+    {.path = order,
+     .holds =
+         [](const Case& c) {
+           using description::ActivationPolicy;
+           const ActivationPolicy policy = c.parts().activations.policy;
+           return !by_layer(c) || policy == ActivationPolicy::keep ||
+                  policy == ActivationPolicy::checkpoint_gpu ||
+                  policy == ActivationPolicy::checkpoint_host ||
+                  policy == ActivationPolicy::checkpoint_ssd;
+         },
+     .why = "plans and caches of activations are made for one micro-batch after the other",
+     .hint = "use one_by_one, or activations.policy checkpoint_host"},
+    {.path = order,
+     .holds =
+         [](const Case& c) {
+           return !by_layer(c) || (optimizer_of(c).staleness == 0 && !c.parts().weights.chunk &&
+                                   !c.parts().gradients.main_gradients);
+         },
+     .why = "updates that come late, chunks of weights and gradients of another type follow each "
+            "micro-batch",
+     .hint = "use one_by_one, or optimizer.staleness 0, gradients.main_gradients false and no "
+             "weights.chunk"},
+    {.path = delayed,
+     .holds =
+         [](const Case& c) {
+           return optimizer_of(c).delayed_share == 0 ||
+                  (by_layer(c) && !is_active(c) && optimizer_of(c).device == OptimizerDevice::cpu &&
+                   c.parts().weights.home != Home::gpu);
+         },
+     .why = "only the CPU's update of weights outside the GPU is left for the next forward, of all "
+            "micro-batches by layer",
+     .hint = "use 0, or micro_batches by_layer, optimizer.device cpu, weights.home host or ssd and "
+             "a gradients.policy that is not active"},
+};
+
+/// What an update cannot be without: masters of its own, and a way back.
+constexpr Rule update_rows[] = {
+    {.path = master,
+     .holds =
+         [](const Case& c) {
+           return !keeps_no_master(c) || (c.parts().weights.home == Home::host &&
+                                          c.parts().weights.persistence_threshold.value() == 0);
+         },
+     .why = "the CPU updates weights themselves only where all of them lie in host memory",
+     .hint = "use own, or weights.home host and a weights.persistence_threshold of \"0 params\""},
+    {.path = master,
+     .holds =
+         [](const Case& c) {
+           return !keeps_no_master(c) ||
+                  (optimizer_of(c).device == OptimizerDevice::cpu &&
+                   optimizer_of(c).cpu_share == 1 && optimizer_of(c).staleness == 0);
+         },
+     .why = "only the CPU updates weights in host memory, between steps that read them",
+     .hint = "use own, or optimizer.device cpu, cpu_share 1 and staleness 0"},
+    {.path = back,
+     .holds =
+         [](const Case& c) {
+           return !rolls_back(c) ||
+                  c.parts().gradients.policy == description::GradientPolicy::active;
+         },
+     .why = "only gradients.policy active updates before it is known whether the step overflows",
+     .hint = "use roll_back false, or gradients.policy active"},
+    {.path = back,
+     .holds =
+         [](const Case& c) {
+           return !rolls_back(c) ||
+                  (optimizer_of(c).home == Home::host && c.parts().weights.home != Home::ssd);
+         },
+     .why = "old values are kept beside the new ones in host memory; what has been written to "
+            "drives is not taken back",
+     .hint = "use roll_back false, or optimizer.home host and weights.home host or gpu"},
+};
+
 /// What an update by GPU and CPU together cannot be combined with.
 constexpr Rule cpu_share_rows[] = {
     {.path = share,
@@ -220,17 +313,15 @@ constexpr Rule cpu_share_rows[] = {
      .why =
          "beside the steps, when updates that come late go on, the GPU has no time for its share",
      .hint = share_nothing},
-    {.path = share,
-     .other = "strategy.gradients.policy",
-     .ground = Ground::contradiction,
-     .holds = [](const Case& c) { return !is_shared_out(c) || !is_active(c); },
-     .why = "while backward goes on, as sub-groups are updated, the GPU has no time for its share",
-     .hint = share_nothing},
 };
 
 }  // namespace
 
 Table cpu_share_rules() { return cpu_share_rows; }
+
+Table by_layer_rules() { return by_layer_rows; }
+
+Table update_rules() { return update_rows; }
 
 Table optimizer_rules() { return optimizer_rows; }
 

@@ -12,7 +12,8 @@ std::span<const rules::Table> rules::all() {
       gradients_rules(), pool_rules(),         weights_rules(),     optimizer_rules(),
       cpu_share_rules(), near_storage_rules(), paths_rules(),       buffers_rules(),
       loose_rules(),     staleness_rules(),    storage_rules(),     training_rules(),
-      method_rules(),    expert_rules(),
+      method_rules(),    expert_rules(),       checkpoint_rules(),  update_rules(),
+      by_layer_rules(),
   };
   return tables;
 }

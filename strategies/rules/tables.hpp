@@ -8,12 +8,15 @@ namespace spillway::strategies::rules {
 Table parallel_rules();
 Table planner_rules();
 Table activations_rules();
+Table checkpoint_rules();
 Table overflow_rules();
 Table gradients_rules();
 Table pool_rules();
 Table weights_rules();
 Table optimizer_rules();
 Table cpu_share_rules();
+Table update_rules();
+Table by_layer_rules();
 Table paths_rules();
 Table buffers_rules();
 Table near_storage_rules();

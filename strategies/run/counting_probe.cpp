@@ -19,7 +19,9 @@ namespace {
 /// whole step is of all of them.
 std::uint64_t telling_micro_batches(const description::Scenario& scenario) {
   const std::uint64_t all = scenario.training.gradient_accumulation;
-  if (plans_steps(scenario.strategy.system)) return all;
+  if (plans_steps(scenario.strategy.system) ||
+      scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer)
+    return all;
   return std::min(all, scenario.parallel.pipeline + 2);
 }
 

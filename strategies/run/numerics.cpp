@@ -39,8 +39,10 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   numerics.micro_batches = scenario.training.gradient_accumulation;
   numerics.sum = kernel_type(numerics.precision);
   // ZeRO-1 sums in kernels and reduces once, whoever updates
-  const bool sums_first = sums_before_landing(scenario);
-  const bool narrow = strategy.gradients.accumulation != Width::fp32 || lands_in_states(scenario) ||
+  const bool by_layer = strategy.micro_batches == description::MicroBatchOrder::by_layer;
+  const bool sums_first = by_layer || sums_before_landing(scenario);
+  const bool narrow = by_layer || strategy.gradients.accumulation != Width::fp32 ||
+                      lands_in_states(scenario) ||
                       (offloads && (strategy.gradients.policy == GradientPolicy::host_fp16 ||
                                     strategy.gradients.policy == GradientPolicy::ssd_fp16));
   if (numerics.micro_batches > 1) {
@@ -49,10 +51,12 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
         numerics.data > 1 && !sums_first && (offloads || scenario.parallel.zero_stage >= 2);
   }
   numerics.sums_in_kernels = numerics.micro_batches > 1 && (!offloads || sums_first) &&
-                             (scenario.parallel.zero_stage < 2 || numerics.data == 1) &&
+                             (by_layer || scenario.parallel.zero_stage < 2 || numerics.data == 1) &&
                              (strategy.gradients.fused_accumulation || sums_first) &&
                              numerics.sum == kernel_type(numerics.precision);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
+  numerics.by_layer =
+      by_layer && numerics.micro_batches > 1 && several_layers_share_weights(scenario);
   if (scenario.parallel.pipeline > 1 && several_layers_share_weights(scenario))
     numerics.stages = scenario.parallel.pipeline;
   numerics.staleness = strategy.optimizer.staleness;
@@ -88,6 +92,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
       wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
   reference.strategy.optimizer.staleness = wanted.staleness;
   if (wanted.staleness == description::any_staleness) reference.strategy.optimizer.replay = true;
+  if (wanted.by_layer) reference.strategy.micro_batches = description::MicroBatchOrder::by_layer;
   if (wanted.recomputes)
     reference.strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
   reference.strategy.gpu_capacity = description::GpuCapacity::unlimited;

@@ -26,6 +26,9 @@ struct Numerics {
   std::uint64_t stages = 1;
   /// Blocks run again in backward, with weights that an update at any time may have renewed.
   bool recomputes = false;
+  /// All micro-batches have gone through a layer before one goes through the next, where several
+  /// layers share weights and so their sums.
+  bool by_layer = false;
 
   bool operator==(const Numerics&) const = default;
 };

@@ -19,11 +19,16 @@ Task<> active_gradients(Machine& machine, Rank rank, const Job& job) {
       co_await passes.run();
     }
 
-    // what backward was too short for
+    co_await parts.gpu_gradients();
+    // what backward was too short for; a step that counts for nothing is taken back
+    const bool overflow = co_await parts.overflows();
     machine.enter(rank, result::Phase::update);
     parts.weights.step_ends();
-    co_await parts.updater->update(passes.numbers());
-    parts.progress.step_ended(false);
+    if (overflow)
+      co_await parts.updater->take_back();
+    else
+      co_await parts.updater->update(passes.numbers());
+    parts.progress.step_ended(overflow);
     parts.saved->step_ended();
     more = co_await job.steps->next();
   }

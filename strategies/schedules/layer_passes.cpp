@@ -60,6 +60,10 @@ Task<> LayerPasses::backward(Numbers numbers, MicroBatch micro) {
   saved_.call_back(fetches_.layers() - 1);
   for (std::uint32_t number = 0; number < fetches_.turns(); ++number) {
     const std::uint32_t layer = fetches_.layer_at(number);
+    if (fetches_.runs_again(number)) {
+      co_await run_again(layer, number);
+      continue;
+    }
     co_await room_.for_weights(layer);
     GatheredWeights weights = co_await fetches_.arrive(layer);
     co_await room_.for_gradients(layer);
@@ -77,6 +81,8 @@ Task<> LayerPasses::backward(Numbers numbers, MicroBatch micro) {
     activations_.after_backward(layer);
     co_await room_.pass_ends();
     room_.call_back_below(layer);
+    if (number + 1 < fetches_.turns() && fetches_.runs_again(number + 1))
+      saved_.prefetch(fetches_.layer_at(number + 1), room_.left_by(layer));
     fetches_.prefetch_behind(number);
     turn = BackwardTurn();  // its memory is the pass's
     room_.follow(issued.last, std::move(issued.segments), std::move(weights));
@@ -87,6 +93,20 @@ Task<> LayerPasses::backward(Numbers numbers, MicroBatch micro) {
 }
 
 // ---- One layer's turn
+
+Task<> LayerPasses::run_again(std::uint32_t layer, std::uint32_t turn) {
+  co_await room_.for_weights(layer);
+  GatheredWeights weights = co_await fetches_.arrive(layer);
+  co_await room_.for_forward(layer);
+  std::vector<Op> after = co_await saved_.before_again(layer);
+  activations_.before_again(layer);
+  PassTurn at;
+  take_turn(at, layer, weights);
+  IssuedPass issued = passes_.issue(job_.plans.layers[layer].again, at.at, std::move(after));
+  co_await room_.pass_ends();
+  fetches_.prefetch_behind(turn);
+  room_.follow(std::move(issued.last), {}, std::move(weights));
+}
 
 void LayerPasses::take_turn(PassTurn& turn, std::uint32_t layer,
                             const GatheredWeights& weights) const {

@@ -9,7 +9,8 @@ namespace spillway::strategies {
 /// Forward and backward of one rank's layers.
 ///   forward    layers ascending: weights arrive one layer ahead, kernels, the checkpoint leaves
 ///   backward   layers descending: weights and checkpoint arrive one layer ahead, recomputation,
-///              kernels, gradients leave
+///              kernels, gradients leave. Of blocks that share a checkpoint, those below run
+///              forward once more first, ascending, and leave their outputs
 ///   Hides      fetches behind the kernels of the layer before (weights.overlap); gradients behind
 ///              the next layer's
 ///   Source     ZeRO-Infinity (SC'21) section 6; DeepSpeed stage3.py; MemAscend section II
@@ -22,6 +23,7 @@ class LayerPasses {
   Task<> backward(Numbers numbers, MicroBatch micro);
 
  private:
+  Task<> run_again(std::uint32_t layer, std::uint32_t turn);
   void take_turn(PassTurn& turn, std::uint32_t layer, const GatheredWeights& weights) const;
 
   const Job& job_;

@@ -11,9 +11,15 @@ namespace spillway::strategies {
 ///   Source   ZeRO-Infinity (SC'21) section 6; ZeRO-Offload (ATC'21) section 5.2, one-step delay
 Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job);
 
-/// The CPU updates while the last backward goes on; the step ends with what is left of it.
-///   Source   LoHan, active gradient offloading
+/// The CPU updates while the last backward goes on; the step ends with what is left of it, or,
+/// where an overflow was found (optimizer.roll_back), with taking back what was updated.
+///   Source   LoHan, active gradient offloading; SuperOffload (arXiv 2509.21271), speculation
 Task<> active_gradients(Machine& machine, Rank rank, const Job& job);
+
+/// All micro-batches of a step go through a layer together, forward and backward; the update
+/// follows, or a part of it goes on in the next step's forward, whose layers wait for their own.
+///   Source   GreedySnake (arXiv 2512.17570)
+Task<> micro_batches_by_layer(Machine& machine, Rank rank, const Job& job);
 
 /// Steps are passes only; an update that none of them waits for runs beside them all. On the GPU it
 /// is repeated as a recorded training did it: what results of a real one are compared to.

@@ -50,6 +50,12 @@ Buffer StreamingRank::in_fp32() {
   return machine.allocate_now(TierId::pageable, rank, Bytes(bytes), Purpose::init_copy);
 }
 
+Task<> StreamingRank::gpu_gradients() {
+  if (!sinks.active || !sinks.resident) co_return;
+  sinks.active->end_backward();
+  co_await gradients.drain();
+}
+
 Task<> StreamingRank::sum_tied() {
   if (sinks.resident) co_await links.sum_tied(*sinks.resident);
 }

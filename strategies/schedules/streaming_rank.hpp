@@ -16,6 +16,8 @@ struct StreamingRank {
 
   /// Throws  OutOfMemory
   Task<> init();
+  /// Where the CPU updates in backward and the GPU after it: the GPU's gradients are there.
+  Task<> gpu_gradients();
   /// Gradients of weights that several pipeline stages hold.
   Task<> sum_tied();
   /// All ranks look for an overflow, where the scenario has them.

@@ -20,13 +20,18 @@ System colossal_gemini();
 System smart_infinity();
 System angel_ptm();
 System stronghold();
+System slideformer();
+System megatrain();
+System superoffload();
+System greedysnake();
 
 namespace {
 
 const System systems[] = {
     resident(),        zero_offload(),   zero_infinity(), memascend(),   mlp_offload(), lohan(),
     ssdtrain(),        teraio(),         g10(),           flashneuron(), capuchin(),    checkmate(),
-    colossal_gemini(), smart_infinity(), angel_ptm(),     stronghold()};
+    colossal_gemini(), smart_infinity(), angel_ptm(),     stronghold(),  slideformer(), megatrain(),
+    superoffload(),    greedysnake()};
 
 }  // namespace
 

@@ -105,6 +105,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   strategy.weights.experts = ExpertPlace::alone;
   strategy.weights.expert_cache = 1_GiB;
   strategy.activations.policy = ActivationPolicy::swap;
+  strategy.activations.checkpoint_every = 4;
   strategy.activations.swap_bytes = 5_GiB;
   strategy.activations.homes = {"host", "ssd"};
   strategy.gradients = {GradientPolicy::active,
@@ -115,6 +116,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         12_GiB,
                         PinnedPolicy::power_of_two,
                         true,
+                        3,
                         false,
                         true,
                         true,
@@ -122,6 +124,10 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         Params(5)};
   strategy.optimizer.paths = {{"nvme", 2.0}, {"pfs", std::nullopt}};
   strategy.optimizer.staleness = any_staleness;
+  strategy.optimizer.ssd_share = strategy.optimizer.delayed_share = 0.25;
+  strategy.optimizer.master = MasterKept::weight;
+  strategy.optimizer.roll_back = true;
+  strategy.micro_batches = MicroBatchOrder::by_layer;
   strategy.io_engine = IoEngine::gds;
   strategy.optimizer.widen_first = false;
   const json once = strategy;
@@ -131,6 +137,7 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   EXPECT_EQ(again.gradients.flush_tail, 12_GiB);
   EXPECT_EQ(again.weights.prefetch_bucket, Params(11));
   EXPECT_EQ(again.weights.max_reuse, Params(12));
+  EXPECT_EQ(again.gradients.slabs, 3u);
   EXPECT_EQ(again.gradients.lands, Landing::states);
   EXPECT_EQ(once["optimizer"]["staleness"], "async");
   EXPECT_EQ(again.optimizer.staleness, any_staleness);

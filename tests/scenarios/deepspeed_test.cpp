@@ -465,7 +465,7 @@ TEST(ExportDeepSpeed, RefusesPartsThatDeepSpeedDoesNotHave) {
   EXPECT_EQ(
       active,
       "strategy.gradients.policy: DeepSpeed has nothing like \"active\"; export a scenario of "
-      "zero_infinity, zero_offload or resident");
+      "zero_infinity, zero_offload, superoffload or resident");
   const std::string pool = complaints_of([] { exported(R"({"system": "memascend"})"); });
   EXPECT_THAT(pool, HasSubstr("has nothing like \"adaptive\"; its own is monolithic"));
   EXPECT_THAT(pool, HasSubstr("strategy.io_engine: DeepSpeed "));

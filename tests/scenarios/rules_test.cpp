@@ -140,8 +140,8 @@ TEST(Contradictions, ActiveGradientsWithAnOverflowCheck) {
       refusal("memascend", {"strategy.gradients.policy=active"}),
       "--set strategy.gradients.policy=active: strategy.gradients.policy: overflow_check \"fused\" "
       "contradicts gradients.policy \"active\": an overflow is known after the last gradient, when "
-      "the first are applied already; set overflow_check to \"none\" or gradients.policy to "
-      "\"ssd_fp32\"");
+      "the first are applied already; set overflow_check to \"none\", gradients.policy to "
+      "\"ssd_fp32\" or, with states in host memory, optimizer.roll_back to true");
   EXPECT_EQ(
       refusal("memascend", {"strategy.gradients.policy=active", "training.precision=bf16_mixed"}),
       "");

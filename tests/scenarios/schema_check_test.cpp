@@ -26,7 +26,7 @@ TEST(SchemaCheck, OffersTheNearestKeyForAnUnknownOne) {
       about(R"({"gradients": {"xyz": 1}})"),
       "s.json:1:16: gradients.xyz: no such key; known: accumulation, convert, d2h, flush_tail, "
       "fused_accumulation, init_copy, lands, main_gradients, overlap, pinned, policy, "
-      "reduce_bucket, staging_buffer");
+      "reduce_bucket, slabs, staging_buffer");
 }
 
 TEST(SchemaCheck, DoesNotOfferKeysThatAreReadForOldFilesOnly) {

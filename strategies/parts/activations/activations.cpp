@@ -79,6 +79,12 @@ void Activations::after_forward(std::uint32_t layer, const IssuedPass& issued) {
   saved_.after_forward(layer, issued);
   for (const std::uint32_t i : job_.plans.layers[layer].released_forward)
     memory_.now().hidden[i].reset();
+  for (const std::uint32_t i : job_.plans.layers[layer].dropped) memory_.now().hidden[i].reset();
+}
+
+void Activations::before_again(std::uint32_t layer) {
+  for (const std::uint32_t i : job_.plans.layers[layer].remade)
+    memory_.now().hidden[i] = allocate_hidden(i);
 }
 
 void Activations::before_backward(std::uint32_t layer) {

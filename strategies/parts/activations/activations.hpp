@@ -42,6 +42,8 @@ class Activations {
   /// `issued`: the layer's forward. Moves away what is not to stay; releases what nobody needs
   /// again.
   void after_forward(std::uint32_t layer, const IssuedPass& issued);
+  /// Buffers for what a layer's forward hands on that runs once more in backward.
+  void before_again(std::uint32_t layer);
   void before_backward(std::uint32_t layer);
   void after_backward(std::uint32_t layer);
 

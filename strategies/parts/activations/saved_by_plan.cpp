@@ -49,7 +49,7 @@ Task<IssuedPass> SavedByPlan::backward(BackwardTurn turn, std::vector<Op> after)
 /// All was sent for that this part of the layer's backward needs, and those before it.
 bool SavedByPlan::returns_for(std::uint32_t layer, const PassPlan::Segment& segment) const {
   const std::vector<std::uint32_t>& returns = plan(layer).returns;
-  const auto open = returns.begin() + static_cast<std::ptrdiff_t>(returned_[layer]);
+  const auto open = returns.begin() + static_cast<std::ptrdiff_t>(returned(layer));
   return std::none_of(segment.needs.begin(), segment.needs.end(), [&](std::uint32_t moved) {
     return std::find(open, returns.end(), moved) != returns.end();
   });
@@ -82,7 +82,7 @@ Task<IssuedPass> SavedByPlan::as_it_returns(BackwardTurn turn) {
     }
     if (!returns_for(turn.layer, segment)) call_back_for(turn.layer, segment);
     std::vector<Op> hidden = co_await arrivals(turn.layer, arrived);
-    arrived = returned_[turn.layer];
+    arrived = returned(turn.layer);
     for (const Op& there : hidden) co_await there;
     running.push_back(segments.next());
     give_up(segment);

@@ -14,7 +14,7 @@ class SavedByPlan : public SavedAndMoved {
   using SavedAndMoved::SavedAndMoved;
 
   bool waits() const override { return true; }
-  Task<bool> one_leaves() override { return swap_.one_leaves(); }
+  Task<bool> one_leaves() override { return swap().one_leaves(); }
   void prefetch(std::uint32_t layer, std::uint64_t leave) override;
   void return_early(std::uint32_t layer) override;
   Task<std::vector<Op>> before_backward(BackwardTurn turn) override;

@@ -43,6 +43,12 @@ class SavedTensors {
   virtual Task<IssuedPass> forward(PassTurn turn) = 0;
   /// `issued`: the layer's forward. Moves away what is not to stay.
   virtual void after_forward(std::uint32_t /*layer*/, const IssuedPass&) {}
+  /// Its forward is about to run once more: brings its input back.
+  ///   Result  what its first kernel must wait for
+  ///   Throws  OutOfMemory
+  virtual Task<std::vector<Op>> before_again(std::uint32_t /*layer*/) {
+    co_return std::vector<Op>();
+  }
   /// Waits until the way back of all that its backward needs at once is free.
   ///   Result  what its first kernel must wait for
   virtual Task<std::vector<Op>> before_backward(BackwardTurn) { co_return std::vector<Op>(); }

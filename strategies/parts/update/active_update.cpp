@@ -1,5 +1,6 @@
 #include "strategies/parts/update/active_update.hpp"
 
+#include "strategies/layout/landing.hpp"
 #include "strategies/machine/cpu_kernels.hpp"
 
 #include <algorithm>
@@ -15,9 +16,11 @@ ActiveUpdate::ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptim
       sums_(sums),
       naive_(job.scenario.strategy.gradients.policy == description::GradientPolicy::active_naive),
       waits_(job.scenario.strategy.optimizer.wait),
+      speculates_(optimizer.old_values() != nullptr),
+      verdict_(machine.scheduler()),
       places_(job.model.weights.size()),
       members_(job.subgroups.size()) {
-  ENSURE(job.scenario.strategy.overflow_check == description::OverflowCheck::none,
+  ENSURE(speculates_ || job.scenario.strategy.overflow_check == description::OverflowCheck::none,
          "an active update cannot skip a step");
   for (std::size_t i = 0; i < job.subgroups.size(); ++i) groups_.emplace_back(machine.scheduler());
 }
@@ -42,12 +45,12 @@ std::uint64_t ActiveUpdate::lay_out() {
 ///   Result  the most that are incomplete at once
 std::uint64_t ActiveUpdate::plan() {
   std::vector<std::vector<std::uint32_t>> arrivals;  // sub-groups, by layer
-  for (const LayerPlan& layer : job_.plans.layers) {
+  for (const models::Layer& layer : job_.model.layers) {
     auto& of_layer = arrivals.emplace_back();
-    for (const LayerWeight& slot : layer.weights) {
-      if (!slot.owned || !job_.trains(slot.weight)) continue;
-      of_layer.push_back(places_[slot.weight].group);
-      ++members_[places_[slot.weight].group];
+    for (const std::uint32_t weight : layer.weights) {
+      if (!job_.trains(weight)) continue;
+      of_layer.push_back(places_[weight].group);
+      ++members_[places_[weight].group];
     }
   }
   std::vector<std::uint32_t> seen(members_.size());
@@ -69,8 +72,9 @@ std::uint64_t ActiveUpdate::plan() {
 Task<> ActiveUpdate::init() {
   const std::uint64_t largest = lay_out();
   const std::uint64_t open = plan();
-  if (job_.scenario.training.gradient_accumulation > 1) co_return;
-  const std::uint64_t count = std::min<std::uint64_t>(open + 2, groups_.size());
+  if (gradients_of_a_step(job_.scenario) > 1) co_return;
+  const std::uint64_t count =
+      speculates_ ? groups_.size() : std::min<std::uint64_t>(open + 2, groups_.size());
   landing_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, count, Bytes(largest),
                                           Purpose::optimizer_gradient_buffers);
   std::vector<Buffer> all = co_await landing_->take(count);
@@ -99,10 +103,14 @@ void ActiveUpdate::begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors
     group.open.reset();
     group.complete.reset();
     group.read.reset();
+    group.looked_through.reset();
+    group.checks.clear();
     group.missing = members_[i];
     group.computed.clear();
     group.arrived.clear();
   }
+  verdict_.reset();
+  taken_back_ = false;
   optimizer_.begin_update(std::move(gradient), std::move(sectors), numbers);
   if (lands()) running_.push_back(machine_.spawn(open_in_turn()));
   if (naive_) {
@@ -174,6 +182,7 @@ Task<> ActiveUpdate::update_in_turn() {
     co_await group.complete;
     StateStore::Loaded loaded = std::exchange(group.loaded, StateStore::Loaded());
     std::vector<Op> after = group.arrived;
+    if (speculates_) after = co_await speculate(i);
     after.push_back(last_adam_);
     last_adam_ = optimizer_.start_adam(loaded, after);
     if (waits_) {
@@ -189,9 +198,38 @@ Task<> ActiveUpdate::update_in_turn() {
   for (Pending<>& one : writes) co_await one;
 }
 
+/// Result  what an update that may be taken back must follow, beside the one before it
+Task<std::vector<Op>> ActiveUpdate::speculate(std::uint32_t group) {
+  Group& subject = groups_[group];
+  subject.checks = optimizer_.look_for_overflow(group, subject.arrived);
+  subject.looked_through.set();
+  std::vector<Op> after = optimizer_.old_values()->keep(group);
+  after.insert(after.end(), subject.checks.begin(), subject.checks.end());
+  co_return after;
+}
+
+Task<bool> ActiveUpdate::overflows() {
+  bool found = false;
+  for (const std::uint32_t i : order_) {
+    co_await groups_[i].looked_through;
+    for (const Op& check : groups_[i].checks) {
+      co_await check;
+      found = found || check.found();
+    }
+  }
+  co_return found;
+}
+
 /// What an update made of a sub-group, to where it lives; then its gradients' place is free.
 Task<> ActiveUpdate::write(std::uint32_t group, StateStore::Loaded loaded, Op updated) {
   co_await updated;
+  if (speculates_) co_await verdict_;
+  if (taken_back_) {
+    const std::vector<Op> copies = optimizer_.old_values()->put_back(group);
+    for (const Op& copy : copies) co_await copy;
+    groups_[group].landing.reset();
+    co_return;
+  }
   co_await optimizer_.write_back(std::move(loaded), updated);
   groups_[group].landing.reset();
 }
@@ -202,7 +240,9 @@ Task<> ActiveUpdate::write_unasked(std::uint32_t group, StateStore::Loaded loade
   co_await write(group, std::move(loaded), Op());
 }
 
-Task<> ActiveUpdate::finish() {
+Task<> ActiveUpdate::finish(bool taken_back) {
+  taken_back_ = taken_back;
+  verdict_.set();
   for (Pending<>& one : running_) co_await one;
   running_.clear();
   co_await optimizer_.finish_update();

@@ -16,6 +16,9 @@ namespace spillway::strategies {
 ///   wait          false: i + 1 is written as soon as the states of i are read, the last sub-group
 ///                 at once, whether or not Adam has answered; nobody ever waits for it, and the
 ///                 next step's kernels follow it
+///   roll_back     a sub-group's gradients are looked through and its old values are copied before
+///                 its Adam; new values go to GPUs when all gradients have been looked through, or
+///                 old ones take their place again. Gradients have a buffer a sub-group until then
 ///   read_ahead    states of so many further sub-groups are read before their gradients come
 ///   Order         in which sub-groups are complete when layers arrive last first: of all ranks
 ///   Lands         gradients in buffers of the largest sub-group: as many as backward can have
@@ -38,7 +41,10 @@ class ActiveUpdate {
   /// The rank's share of a gradient: `computed`, it is complete on the GPU; `arrived`, it is here.
   void arrives(std::uint32_t weight, Op computed, Op arrived);
   /// Waits until all sub-groups are updated and all that was written is durable.
-  Task<> finish();
+  ///   taken_back  all are what they were before instead (roll_back)
+  Task<> finish(bool taken_back = false);
+  /// Waits until all gradients have been looked through (roll_back).  Result  some overflow
+  Task<bool> overflows();
 
   /// Gradients land in buffers of sub-groups, not in the flat one.
   bool lands() const { return landing_ != nullptr; }
@@ -47,9 +53,11 @@ class ActiveUpdate {
 
  private:
   struct Group {
-    explicit Group(Scheduler& scheduler) : open(scheduler), complete(scheduler), read(scheduler) {}
+    explicit Group(Scheduler& scheduler)
+        : open(scheduler), complete(scheduler), read(scheduler), looked_through(scheduler) {}
     Buffer landing;
-    Event open, complete, read;
+    Event open, complete, read, looked_through;
+    std::vector<Op> checks;
     std::uint32_t missing = 0;  ///< gradients that are still to come
     std::vector<Op> computed, arrived;
     StateStore::Loaded loaded;
@@ -68,6 +76,7 @@ class ActiveUpdate {
   Task<> read_in_turn();
   Task<> update_in_turn();
   Task<> write_unasked(std::uint32_t group, StateStore::Loaded loaded);
+  Task<std::vector<Op>> speculate(std::uint32_t group);
   Task<> write(std::uint32_t group, StateStore::Loaded loaded, Op updated);
 
   Machine& machine_;
@@ -76,6 +85,9 @@ class ActiveUpdate {
   CpuOptimizer& optimizer_;
   SumFormat sums_;
   bool naive_, waits_;
+  bool speculates_;  ///< the update may be taken back
+  bool taken_back_ = false;
+  Event verdict_;  ///< it is known whether it is
   std::deque<Group> groups_;
   std::vector<LandedRange> places_;     ///< by weight
   std::vector<std::uint32_t> opening_;  ///< sub-groups as their first gradient comes

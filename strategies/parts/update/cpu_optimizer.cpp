@@ -30,6 +30,8 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       states_(machine, rank, job, weights) {
   if (part_.device == description::OptimizerDevice::near_storage)
     inside_ = std::make_unique<NearStorage>(machine, rank, job, states_);
+  if (part_.roll_back && job.scenario.strategy.overflow_check != description::OverflowCheck::none)
+    old_values_ = std::make_unique<OldValues>(machine, rank, job, weights, states_);
 }
 
 /// Bytes of a weight's new values in the swap-out buffer, padded as storage wants it. None where
@@ -65,137 +67,13 @@ Task<> CpuOptimizer::init() {
   if (part_.order == description::SubgroupOrder::alternating) job_.steps->period(2);
   co_await states_.init();
   if (inside_) co_await inside_->init();
+  if (old_values_) old_values_->init();
   std::uint64_t largest_out = 0;
   for (const Subgroup& group : job_.subgroups)
     largest_out = std::max(largest_out, out_bytes(group));
   if (largest_out)  // with bf16 states nothing passes it; DeepSpeed reserves it all the same
     swap_out_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, swap_out_buffers(),
                                              Bytes(largest_out), Purpose::swap_out_buffer);
-}
-
-// ---- Order and fetching
-
-CpuOptimizer::Pass CpuOptimizer::begin_pass() {
-  Pass pass;
-  pass.order.resize(states_.count());
-  for (std::uint32_t i = 0; i < pass.order.size(); ++i) pass.order[i] = i;
-  const bool reversed = part_.order == description::SubgroupOrder::descending ||
-                        (part_.order == description::SubgroupOrder::alternating && step_ % 2 == 1);
-  if (reversed) std::reverse(pass.order.begin(), pass.order.end());
-  ++step_;
-  pass.fetches.resize(pass.order.size());
-  pass.fetched.resize(pass.order.size());
-  return pass;
-}
-
-void CpuOptimizer::fetch(Pass& pass, std::size_t position) {
-  if (pass.fetched[position]) return;
-  pass.fetched[position] = true;
-  pass.fetches[position] = machine_.spawn(states_.load(pass.order[position]));
-}
-
-/// The next sub-group of each path that has nothing to read, or of any path when its own have none
-/// left. No further than the buffers reach if all up to there hold theirs: else one far ahead could
-/// take what the next one needs.
-void CpuOptimizer::fetch_ahead(Pass& pass, std::size_t position) {
-  const std::size_t end = std::min(pass.order.size(), position + states_.most_loaded());
-  for (std::size_t path = 0; path < states_.paths(); ++path) {
-    if (states_.reading(path)) continue;
-    std::size_t other = end, own = end;
-    for (std::size_t i = position; i < end && own == end; ++i) {
-      if (pass.fetched[i] || !states_.must_read(pass.order[i])) continue;
-      if (states_.path(pass.order[i]) == path) own = i;
-      if (other == end) other = i;
-    }
-    if (std::min(own, other) < end) fetch(pass, own < end ? own : other);
-  }
-}
-
-Task<> CpuOptimizer::update(Flat flat, Flat sectors, const Numbers& numbers) {
-  begin_update(std::move(flat), std::move(sectors), numbers);
-  Pass pass = begin_pass();
-  std::uint64_t to_come = 0, hits = 0;  // swapped sub-groups
-  if (inside_) {
-    co_await update_inside(pass.order);
-    co_return;
-  }
-  for (const std::uint32_t group : pass.order) {
-    to_come += states_.swapped(group);
-    hits += states_.kept(group);
-  }
-  if (part_.pipeline_read) fetch_ahead(pass, 0);
-  for (std::size_t i = 0; i < pass.order.size(); ++i) {
-    fetch(pass, i);
-    StateStore::Loaded loaded = co_await std::move(pass.fetches[i]);
-    pass.fetches[i].reset();
-    if (part_.pipeline_read) fetch_ahead(pass, i + 1);
-    const bool swapped = states_.swapped(pass.order[i]);
-    to_come -= swapped;
-    const bool keep = swapped && to_come < states_.most_kept();
-    co_await update_group(std::move(loaded), keep);
-  }
-  for (Pending<>& write : writing_) co_await write;
-  writing_.clear();
-  widened_.reset();
-  states_.end_step(hits);
-}
-
-/// Drives update a sub-group each, and begin the next when the new weights of all are where they
-/// live. Meanwhile the CPU updates what is in host memory.
-Task<> CpuOptimizer::update_inside(const std::vector<std::uint32_t>& order) {
-  bool host_is_done = false;
-  for (const std::vector<std::uint32_t>& round : inside_->rounds(order)) {
-    std::vector<Pending<Buffer>> back;
-    for (const std::uint32_t group : round)
-      back.push_back(machine_.spawn(bring_back(group, inside_->update(group, numbers_))));
-    if (!std::exchange(host_is_done, true)) co_await update_in_host(order);
-    for (std::size_t i = 0; i < round.size(); ++i) {
-      Buffer fresh = co_await std::move(back[i]);
-      co_await hand_on(round[i], std::move(fresh));
-    }
-  }
-  if (!host_is_done) co_await update_in_host(order);
-  for (Pending<>& write : writing_) co_await write;
-  writing_.clear();
-  widened_.reset();
-  states_.end_step(0);
-}
-
-Task<> CpuOptimizer::update_in_host(const std::vector<std::uint32_t>& order) {
-  for (const std::uint32_t group : order) {
-    if (states_.swapped(group)) continue;
-    StateStore::Loaded loaded = co_await states_.load(group);
-    co_await update_group(std::move(loaded), false);
-  }
-}
-
-/// New weights to the host.
-Task<Buffer> CpuOptimizer::bring_back(std::uint32_t group, Op updated) {
-  co_await updated;
-  Buffer out = co_await swap_out_->take();
-  const std::vector<Op> reads = inside_->read_back(group, out, updated);
-  for (const Op& read : reads) co_await read;
-  co_return out;
-}
-
-/// ... and on to where they live, in the same order on all ranks.
-Task<> CpuOptimizer::hand_on(std::uint32_t group, Buffer out) {
-  std::vector<Op> ops;
-  std::uint64_t offset = 0;
-  for (const Subgroup::Member& member : job_.subgroups[group].members) {
-    const View from = out.view(offset, out_bytes(member));
-    offset += from.bytes;
-    if (weights_.on_gpu(member.weight)) {
-      for (Op& op : send_to_gpu(member, from, Op())) ops.push_back(std::move(op));
-    } else if (weights_.in_host(member.weight)) {
-      const View into = weights_.share(member.weight);
-      const std::uint64_t bytes = std::min(into.bytes, weight_bytes(member));
-      ops.push_back(machine_.copy(rank_, into.part(0, bytes), from.part(0, bytes)));
-    } else {
-      ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, from.bytes}, from));
-    }
-  }
-  for (const Op& op : ops) co_await op;
 }
 
 /// Widens, updates, publishes; what may overlap the next sub-group goes to `writing_`.
@@ -208,7 +86,7 @@ Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
   co_await updated;
   loaded.gradient.reset();
   if (!late_) {
-    Pending<> published = machine_.spawn(publish(loaded, keep, updated, std::move(out)));
+    Pending<> published = machine_.spawn(renew(loaded, keep, updated, std::move(out)));
     if ((weights_on_gpu_ && !typed_) || part_.pipeline_write)
       writing_.push_back(std::move(published));
     else
@@ -230,6 +108,21 @@ void CpuOptimizer::begin_update(Flat gradient, Flat sectors, const Numbers& numb
   flat_ = std::move(gradient);
   fresh_ = std::move(sectors);
   numbers_ = numbers;
+}
+
+std::vector<Op> CpuOptimizer::look_for_overflow(std::uint32_t group, const After& after) {
+  std::vector<Op> checks;
+  for (const Subgroup::Member& member : job_.subgroups[group].members) {
+    const View gradient = flat_(member.weight);
+    const ElementType type = gradient_type(gradient, member);
+    CpuKernel kernel;
+    kernel.work = CpuWork::check_fused;
+    kernel.elements = member.elements;
+    kernel.traffic = gradient.bytes;
+    kernel.operands.emplace_back(gradient, Access::read, Role::input, type, 0);
+    checks.push_back(machine_.run(rank_, std::move(kernel), after));
+  }
+  return checks;
 }
 
 Op CpuOptimizer::start_adam(const StateStore::Loaded& loaded, const After& after) {
@@ -288,6 +181,14 @@ Op CpuOptimizer::widen(const Subgroup& group) {
   return machine_.run(rank_, std::move(kernel));
 }
 
+/// Of a member's gradient in host memory.
+ElementType CpuOptimizer::gradient_type(const View& gradient,
+                                        const Subgroup::Member& member) const {
+  return gradient.bytes == fp32_numbers.bytes(member.elements)
+             ? ElementType::fp32
+             : job_.row(member.weight).gradient_format().type;
+}
+
 /// A member's gradient in the buffer of those that were widened.
 View CpuOptimizer::wide_gradient(const Subgroup::Member& member) const {
   return widened_.view(fp32_numbers.bytes(member.offset), fp32_numbers.bytes(member.elements));
@@ -338,9 +239,7 @@ void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
   const StateStore::GradientHome home = states_.gradient_home(member.weight);
   const View narrow = flat_(member.weight);
   const TensorRow& row = job_.row(member.weight);
-  const ElementType flat_type = narrow.bytes == fp32_numbers.bytes(member.elements)
-                                    ? ElementType::fp32
-                                    : row.gradient_format().type;
+  const ElementType flat_type = gradient_type(narrow, member);
   const auto use = [&](View view, Access access, Role role, ElementType type) {
     kernel.operands.emplace_back(std::move(view), access, role, type, index);
   };
@@ -377,6 +276,14 @@ Op CpuOptimizer::gather(std::uint32_t weight, const Op& own_share_is_there) {
   return machine_.collective(rank_, job_.gather_group(rank_, weight), Collective::all_gather,
                              weights_.updated_share(weight), weights_.gathered_view(weight),
                              own_share_is_there);
+}
+
+/// Publishes, and says so to who waits for the weights.
+Task<> CpuOptimizer::renew(StateStore::Loaded loaded, bool keep, Op updated, Buffer out) {
+  const std::uint32_t group = loaded.group;
+  co_await publish(std::move(loaded), keep, std::move(updated), std::move(out));
+  for (const Subgroup::Member& member : job_.subgroups[group].members)
+    weights_.renewed(member.weight);
 }
 
 /// New weights to where they live: extents, or the GPU. Those in host memory were written by the

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/parts/update/near_storage.hpp"
+#include "strategies/parts/update/old_values.hpp"
 
 namespace spillway::strategies {
 
@@ -28,6 +29,8 @@ class CpuOptimizer {
   ///          memory; `sectors`: the same in whole sectors
   using Flat = std::function<View(std::uint32_t)>;
   Task<> update(Flat flat, Flat sectors, const Numbers& numbers);
+  /// Waits for the sub-groups that an update left for later (`optimizer.delayed_share`).
+  Task<> finish_delayed();
   /// staleness 1: the new weights of the last update to where kernels read them.
   Task<> publish_late();
   /// New weights take the place of their gradients, which have whole sectors there.
@@ -42,6 +45,11 @@ class CpuOptimizer {
   Op start_adam(const StateStore::Loaded& loaded, const After& after);
   /// New weights and states to where they live; returns when they are there.
   Task<> write_back(StateStore::Loaded loaded, Op updated);
+  /// Old values of what updates write, until it is known whether the step counts; null where that
+  /// is known before.
+  OldValues* old_values() { return old_values_.get(); }
+  /// Looks for overflows among the sub-group's gradients, when `after` is done; Op::found says.
+  std::vector<Op> look_for_overflow(std::uint32_t group, const After& after);
   /// What all ranks do together, after the last sub-group.
   Task<> finish_update();
 
@@ -63,6 +71,8 @@ class CpuOptimizer {
   Pass begin_pass();
   void fetch(Pass& pass, std::size_t position);
   void fetch_ahead(Pass& pass, std::size_t position);
+  Task<> update_groups(std::size_t from, std::size_t to);
+  Task<> update_delayed(std::size_t from);
   Task<> update_group(StateStore::Loaded loaded, bool keep);
   Task<> update_inside(const std::vector<std::uint32_t>& order);
   Task<> update_in_host(const std::vector<std::uint32_t>& order);
@@ -72,6 +82,7 @@ class CpuOptimizer {
   Op widen(const Subgroup& group);
   void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
   Op adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after);
+  Task<> renew(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);
   Task<> publish(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);
   Task<> send_typed(StateStore::Loaded loaded, Op updated);
   std::vector<Op> send_to_gpu(const Subgroup::Member& member, const View& from, const Op& updated);
@@ -81,6 +92,7 @@ class CpuOptimizer {
   std::uint64_t out_bytes(const Subgroup::Member& member) const;
   std::uint64_t out_bytes(const Subgroup& group) const;
   bool widens(const View& gradient, const Subgroup::Member& member) const;
+  ElementType gradient_type(const View& gradient, const Subgroup::Member& member) const;
   View wide_gradient(const Subgroup::Member& member) const;
   std::uint64_t update_traffic(const Subgroup& group) const;
 
@@ -96,12 +108,16 @@ class CpuOptimizer {
   bool in_place_;  ///< new weights take the place of their gradients
   bool typed_;     ///< new weights are made of the masters, on their way up
   StateStore states_;
+  std::unique_ptr<OldValues> old_values_;
   std::unique_ptr<NearStorage> inside_;  ///< null: the CPU updates all
   std::unique_ptr<BufferPool> swap_out_;
   // during an update
   Flat flat_;
   Flat fresh_;  ///< where new weights that take their gradients' place lie
   Numbers numbers_;
+  Pass pass_;
+  std::uint64_t to_come_ = 0, hits_ = 0;  ///< swapped sub-groups of it
+  Pending<> delayed_;
   Buffer widened_;  ///< fp32 gradients of one sub-group
   std::vector<Pending<>> writing_;
   std::vector<std::pair<std::uint32_t, Op>> gathers_;  ///< weight, own share is there: to come

@@ -34,6 +34,12 @@ Task<> ActiveUpdater::update(const Numbers&) {
   co_await gradients_.finish_update();
 }
 
+Task<> ActiveUpdater::take_back() {
+  gradients_.end_backward();
+  co_await all_.drain();
+  co_await gradients_.finish_update(true);
+}
+
 Task<> LooseUpdater::init() {
   co_await optimizer_.init();
   co_await loop_.init();

@@ -8,7 +8,8 @@
 
 namespace spillway::strategies {
 
-/// On the CPU, or inside the storages; the next step waits for it.
+/// On the CPU, or inside the storages; the next step waits for it, or, with
+/// `optimizer.delayed_share`, each of its layers for what was left for later.
 class CpuUpdater final : public Updater {
  public:
   CpuUpdater(CpuOptimizer& optimizer, const GradientsToHost& gradients)
@@ -16,6 +17,7 @@ class CpuUpdater final : public Updater {
 
   Task<> init() override { return optimizer_.init(); }
   Task<> update(const Numbers& numbers) override;
+  Task<> publish() override { return optimizer_.finish_delayed(); }
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 
  private:
@@ -53,6 +55,7 @@ class ActiveUpdater final : public Updater {
   Task<> init() override { return optimizer_.init(); }
   void before_backward(const Numbers& numbers, bool completes) override;
   Task<> update(const Numbers& numbers) override;
+  Task<> take_back() override;
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 
  private:

@@ -37,7 +37,7 @@ void GradientsIntoStates::make_landing() {
   if (bucket && part_.overlap)
     second_bucket_ =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bucket), Purpose::reduce_buckets);
-  if (job_.scenario.training.gradient_accumulation > 1 && !sums_)
+  if (gradients_of_a_step(job_.scenario) > 1 && !sums_)
     for (std::uint32_t weight = 0; weight < tensors(); ++weight) {
       const Bytes sum(padded(flat_bytes(weight), share_alignment));
       partial_sums_.push_back(

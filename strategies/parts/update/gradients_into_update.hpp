@@ -27,8 +27,10 @@ class GradientsIntoUpdate final : public GradientsToHost {
   void begin_update(const Numbers& numbers);
   /// It ended: all gradients are on their way.
   void end_backward() { updating_ = false; }
-  /// Waits for what is updated after backward.
-  Task<> finish_update() { return update_.finish(); }
+  /// Waits for what is updated after backward; `taken_back`: it never was.
+  Task<> finish_update(bool taken_back = false) { return update_.finish(taken_back); }
+  /// Of an update that may be taken back: waits until all gradients have been looked through.
+  Task<bool> overflows() { return update_.overflows(); }
 
  private:
   Task<> make_flats() override;

@@ -80,9 +80,8 @@ Task<Buffer> GradientsToHost::make_flat() {
 
 bool GradientsToHost::passes_landing() const {
   const bool pageable = part_.d2h == CopyMemory::pageable && !gradients_are_pageable(job_.scenario);
-  const bool converts =
-      part_.convert == ConvertOn::cpu &&
-      (flat_format_.widens(job_.tensors) || job_.scenario.training.gradient_accumulation > 1);
+  const bool converts = part_.convert == ConvertOn::cpu && (flat_format_.widens(job_.tensors) ||
+                                                            gradients_of_a_step(job_.scenario) > 1);
   return pageable || converts;
 }
 
@@ -97,7 +96,7 @@ void GradientsToHost::make_staging() {
         machine_, TierId::pinned, rank_, 1,
         Bytes(largest([](const TensorRow&, auto share) { return fp32_numbers.bytes(share); })),
         Purpose::pinned_gradient_buffer);
-  if (passes_landing())
+  if (passes_landing() && part_.slabs == 0)
     landing_ = std::make_unique<BufferPool>(
         machine_, part_.d2h == CopyMemory::pageable ? TierId::pageable : TierId::pinned, rank_, 2,
         Bytes(largest([](const TensorRow& row, auto share) {
@@ -155,16 +154,21 @@ Task<GradientsToHost::Down> GradientsToHost::bring(const GradientShare& share, M
     co_return Down(co_await widen_on_gpu(share, micro.first));
   const View into = gradient(share.weight);
   const TypedView from = computed(share);
-  if (!landing_) co_return Down(machine_.copy(rank_, into, from.view, share.ready));
+  if (!passes_landing()) co_return Down(machine_.copy(rank_, into, from.view, share.ready));
   co_await share.ready;  // no landing buffer for a layer that still computes
-  const Buffer landing = co_await landing_->take();
-  const TypedView there(landing.view(0, from.view.bytes), from.type);
+  View place = co_await landing_place(share);
+  const TypedView there(std::move(place), from.type);
   const Op copied = machine_.copy(rank_, there.view, from.view, share.ready);
   if (!widens && micro.first)
     co_return Down(copied, machine_.copy(rank_, into, there.view, copied));
   const CpuKernel widen =
       convert({into, sum}, {there.view, there.type}, share.elements, !micro.first);
   co_return Down(copied, machine_.run(rank_, widen, copied));
+}
+
+Task<View> GradientsToHost::landing_place(const GradientShare& share) {
+  const Buffer landing = co_await landing_->take();
+  co_return landing.view(0, computed(share).view.bytes);
 }
 
 Task<Op> GradientsToHost::widen_on_gpu(GradientShare share, bool first_micro) {

@@ -49,6 +49,9 @@ class GradientsToHost : public GradientSink {
   virtual Purpose flat_purpose() const;
   /// Shares pass a buffer of their own on the way to their place.
   virtual bool passes_landing() const;
+  /// Waits for the part of such a buffer that the share's bytes take.
+  virtual Task<View> landing_place(const GradientShare& share);
+  virtual void make_staging();
   virtual bool two_at_a_time() const { return part_.convert == description::ConvertOn::gpu; }
   /// Waits until the share has a place to go to.
   virtual Task<> room(std::uint32_t /*weight*/) { co_return; }
@@ -82,7 +85,6 @@ class GradientsToHost : public GradientSink {
   Buffer flat_;
 
  private:
-  void make_staging();
   Task<Op> widen_on_gpu(GradientShare share, bool first_micro);
   Task<> deliver_layer(std::vector<GradientShare> shares, std::vector<Op> copied,
                        std::vector<Op> arrived);

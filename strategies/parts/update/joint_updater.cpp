@@ -20,6 +20,10 @@ Task<> JointUpdater::update(const Numbers& numbers) {
   co_await when_all(machine_.scheduler(), std::move(all));
 }
 
+Task<> JointUpdater::take_back() {
+  for (const auto& member : members_) co_await member->take_back();
+}
+
 Task<> JointUpdater::publish() {
   for (const auto& member : members_) co_await member->publish();
 }

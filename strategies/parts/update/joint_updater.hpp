@@ -17,6 +17,7 @@ class JointUpdater final : public Updater {
   void before_backward(const Numbers& numbers, bool completes) override;
   void after_backward(const Numbers& numbers) override;
   Task<> update(const Numbers& numbers) override;
+  Task<> take_back() override;
   Task<> publish() override;
   Task<> stop() override;
   Task<> checkpoint() override;

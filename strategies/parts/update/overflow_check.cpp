@@ -69,6 +69,12 @@ Task<bool> tell(Machine& machine, Rank rank, bool found) {
   co_return co_await agree(machine, rank, std::move(flag));
 }
 
+/// Where an update that may be taken back looks through what it takes.
+Task<bool> ask_update(Machine& machine, Rank rank, GradientsIntoUpdate& gradients) {
+  const bool found = co_await gradients.overflows();
+  co_return co_await tell(machine, rank, found);
+}
+
 /// Where they lie in one buffer in host memory.
 Task<bool> check_on_cpu(Machine& machine, Rank rank, description::OverflowCheck how,
                         const GradientsToHost& gradients) {
@@ -105,6 +111,8 @@ Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const Mad
   if (made.resident) here = co_await check_on_gpu(machine, rank, *made.resident);
   if (made.states)
     there = co_await sum_flags(machine, rank, *made.states);
+  else if (made.active)
+    there = co_await ask_update(machine, rank, *made.active);
   else if (made.host)
     there = co_await check_on_cpu(machine, rank, job.scenario.strategy.overflow_check, *made.host);
   co_return here || there;

@@ -1,5 +1,6 @@
 #include "strategies/parts/update/resident_gradients.hpp"
 
+#include "strategies/layout/landing.hpp"
 #include "strategies/parts/weights/replay.hpp"
 
 namespace spillway::strategies {
@@ -42,7 +43,7 @@ Task<> ResidentBuffer::init() {
 namespace {
 /// Gradients are added to others, and not only kept.
 bool has_sums(const description::Scenario& scenario) {
-  return scenario.training.gradient_accumulation > 1 || scenario.strategy.gradients.main_gradients;
+  return gradients_of_a_step(scenario) > 1 || scenario.strategy.gradients.main_gradients;
 }
 }  // namespace
 
@@ -59,7 +60,7 @@ ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job
 
 bool ResidentGradients::in_place(std::uint32_t weight) const {
   if (replay_) return false;
-  const bool one = job_.scenario.training.gradient_accumulation == 1;
+  const bool one = gradients_of_a_step(job_.scenario) == 1;
   return ways(weight) == 1 && !widens_ &&
          (one || (alone_ && job_.scenario.strategy.gradients.fused_accumulation));
 }

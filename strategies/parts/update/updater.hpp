@@ -21,6 +21,8 @@ class Updater {
   virtual void after_backward(const Numbers& /*of the micro-batch*/) {}
   /// The step's passes are over.  Returns when the next step may begin
   virtual Task<> update(const Numbers&) { co_return; }
+  /// The same of a step with an overflow: what was updated already becomes what it was before.
+  virtual Task<> take_back() { co_return; }
   /// What an update beside the step made of the weights, which the step did not see: the next one
   /// does. Nothing where an update ends with its step.
   virtual Task<> publish() { co_return; }

@@ -7,7 +7,7 @@ LayerFetches::LayerFetches(Machine& machine, const Job& job, Weights& weights)
       weights_(weights),
       overlap_(job.scenario.strategy.weights.overlap ||
                job.scenario.strategy.weights.home != description::Home::ssd),
-      first_backward_(job.plans.first_backward),
+      order_(job.plans.backward),
       fetches_(job.plans.layers.size()) {}
 
 void LayerFetches::begin_pass(bool backward) {
@@ -49,6 +49,7 @@ Task<GatheredWeights> LayerFetches::arrive(std::uint32_t layer) {
   fetch(layer);
   GatheredWeights weights = co_await std::move(fetches_[layer]);
   fetches_[layer].reset();
+  weights_.has_come(layer);
   co_return weights;
 }
 

@@ -12,12 +12,14 @@ class LayerFetches {
 
   void begin_pass(bool backward);
   /// The layer that runs as number `turn` of the pass.
-  std::uint32_t layer_at(std::uint32_t turn) const {
-    return backward_ ? layers() - 1 - turn : turn;
-  }
+  std::uint32_t layer_at(std::uint32_t turn) const { return backward_ ? order_[turn].layer : turn; }
+  /// In that turn of a backward it runs forward once more.
+  bool runs_again(std::uint32_t turn) const { return backward_ && order_[turn].again; }
   std::uint32_t layers() const { return static_cast<std::uint32_t>(fetches_.size()); }
-  /// Of the pass: backward ends with the lowest layer that has one.
-  std::uint32_t turns() const { return layers() - (backward_ ? first_backward_ : 0); }
+  /// Of the pass.
+  std::uint32_t turns() const {
+    return backward_ ? static_cast<std::uint32_t>(order_.size()) : layers();
+  }
   bool overlap() const { return overlap_; }
 
   /// The hook of the layer that begins to run as number `turn`: fetches the next ones.
@@ -39,7 +41,7 @@ class LayerFetches {
   Weights& weights_;
   bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   bool backward_ = false;
-  std::uint32_t first_backward_;
+  const std::vector<BackwardStep>& order_;
   std::vector<Pending<GatheredWeights>> fetches_;  ///< by layer
 };
 

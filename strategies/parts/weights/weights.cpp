@@ -15,6 +15,8 @@ Weights::Weights(Machine& machine, Rank rank, const Job& job, Sources sources)
       looked_again_(machine.scheduler()) {
   for (std::size_t layer = 0; layer < job.model.layers.size(); ++layer)
     demanded_.emplace_back(machine.scheduler());
+  for (std::size_t weight = 0; weight < job.model.weights.size(); ++weight)
+    renewed_.emplace_back(machine.scheduler()).set();
   held_back_.resize(demanded_.size());
   stays_.resize(demanded_.size());
   kept_.resize(demanded_.size());
@@ -116,6 +118,7 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
     one->begin_layer(layer);
   }
   for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
+    co_await renewed_[slot.weight];
     WeightSource& from = source(slot.weight);
     Buffer into;
     if (const Bytes bytes(from.gpu_bytes(slot)); bytes.value()) {

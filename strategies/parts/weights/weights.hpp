@@ -83,6 +83,8 @@ class Weights {
   std::uint64_t gpu_bytes(std::uint32_t layer) const;
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
   void demand(std::uint32_t layer);
+  /// It is there; a layer that has a second turn in the pass is fetched for it like any other.
+  void has_come(std::uint32_t layer) { demanded_[layer].reset(); }
   /// The hook of a layer: what `max_live` held back is fetched as far as it now allows.
   void look_again();
   /// Nothing is demanded: a pass begins.
@@ -91,6 +93,11 @@ class Weights {
   void step_ends();
 
   // ---- For who updates them
+
+  /// New values of the weight are to come while others are in use already: who brings it to a layer
+  /// waits until they have.
+  void await_renewal(std::uint32_t weight) { renewed_[weight].reset(); }
+  void renewed(std::uint32_t weight) { renewed_[weight].set(); }
 
   bool on_gpu(std::uint32_t weight) const { return lives(weight, description::Home::gpu); }
   bool in_host(std::uint32_t weight) const { return lives(weight, description::Home::host); }
@@ -128,6 +135,7 @@ class Weights {
   Semaphore turn_;  ///< one layer is fetched at a time: all ranks gather in the same order
   Event looked_again_;
   std::deque<Event> demanded_;                        ///< by layer
+  std::deque<Event> renewed_;                         ///< by weight
   std::vector<bool> held_back_, stays_;               ///< by layer
   std::vector<std::optional<GatheredWeights>> kept_;  ///< by layer
   std::uint64_t live_ = 0;                            ///< elements of gathered weights on the GPU

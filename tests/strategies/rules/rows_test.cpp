@@ -164,7 +164,34 @@ constexpr Breaks of_optimizer[] = {
      }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
     {"zero_infinity", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
-    {"lohan", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
+    {"slideformer",
+     [](Scenario& s) {
+       s.strategy.optimizer.master = MasterKept::weight, s.strategy.weights.home = Home::gpu;
+     }},
+    {"megatrain", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
+    {"zero_offload", [](Scenario& s) { s.strategy.optimizer.roll_back = true; }},
+    {"lohan", [](Scenario& s) { s.strategy.optimizer.roll_back = true; }},
+    {"superoffload", [](Scenario& s) { s.strategy.overflow_check = OverflowCheck::chained; }},
+    {"teraio", [](Scenario& s) { s.strategy.micro_batches = MicroBatchOrder::by_layer; }},
+    {"lohan", [](Scenario& s) { s.strategy.micro_batches = MicroBatchOrder::by_layer; }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.strategy.micro_batches = MicroBatchOrder::by_layer;
+       s.strategy.optimizer.staleness = 1;
+     }},
+    {"zero_offload", [](Scenario& s) { s.strategy.optimizer.delayed_share = 0.5; }},
+    {"resident", [](Scenario& s) { s.strategy.activations.checkpoint_every = 2; }},
+    {"colossal_gemini", [](Scenario& s) { s.strategy.activations.checkpoint_every = 2; }},
+    {"angel_ptm", [](Scenario& s) { s.strategy.activations.checkpoint_every = 2; }},
+    {"teraio", [](Scenario& s) { s.strategy.activations.checkpoint_every = 2; }},
+    {"resident",
+     [](Scenario& s) {
+       s.strategy.activations.policy = ActivationPolicy::checkpoint_gpu;
+       s.strategy.activations.checkpoint_every = 2;
+       s.parallel.pipeline = 2;
+     }},
+    {"lohan", [](Scenario& s) { s.strategy.gradients.slabs = 2; }},
+    {"zero_offload", [](Scenario& s) { s.strategy.gradients.slabs = 2; }},
     {"zero_offload",
      [](Scenario& s) {
        s.strategy.optimizer.cpu_share = 0.5;

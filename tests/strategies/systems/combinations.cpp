@@ -23,6 +23,18 @@ const std::vector<std::string>& either() {
   return values;
 }
 
+std::vector<Choice> newer_parts() {
+  return {
+      {"strategy.optimizer.ssd_share", {"0", "0.5"}},
+      {"strategy.optimizer.delayed_share", {"0.5"}},
+      {"strategy.optimizer.roll_back", {"true"}},
+      named<MasterKept>("strategy.optimizer.master"),
+      named<MicroBatchOrder>("strategy.micro_batches"),
+      {"strategy.activations.checkpoint_every", {"2"}},
+      {"strategy.gradients.slabs", {"2"}},
+  };
+}
+
 std::vector<Choice> parts_of_strategy() {
   return {
       named<Home>("strategy.weights.home"),
@@ -108,9 +120,10 @@ std::vector<Choice> parts_of_training() {
 
 const std::vector<Choice>& parts() {
   static const std::vector<Choice> all = [] {
-    std::vector<Choice> both = parts_of_strategy();
-    for (Choice& choice : parts_of_training()) both.push_back(std::move(choice));
-    return both;
+    std::vector<Choice> choices;
+    for (const auto& some : {parts_of_strategy(), newer_parts(), parts_of_training()})
+      choices.insert(choices.end(), some.begin(), some.end());
+    return choices;
   }();
   return all;
 }

@@ -38,6 +38,11 @@ std::vector<Logged> all_logged() {
       {"capuchin", tight_activations},
       {"checkmate", {"training.micro_batch=32", "machine.gpu.memory=1300 MiB"}},
       {"ssdtrain", {"strategy.activations.min_elements=100000"}},
+      {"slideformer", {"strategy.optimizer.home=ssd", "strategy.optimizer.ssd_share=0.5"}},
+      {"superoffload",
+       {"strategy.optimizer.cpu_share=0.5", "strategy.optimizer.subgroup=1e7 params"}},
+      {"greedysnake",
+       {"training.gradient_accumulation=2", "strategy.optimizer.subgroup=1e7 params"}},
       {"angel_ptm", {"run.steps=1", "strategy.optimizer.subgroup=2e7 params"}},
       {"smart_infinity",
        {R"(machine.storage.nvme.near_storage={"read": "3 GB/s", )"
