@@ -151,6 +151,7 @@ class Rows {
         if (swapped || optimizer_.home != Home::ssd) continue;
         row.state_home = Home::host;
         row.updater = OptimizerDevice::cpu;
+        if (row.home == Home::ssd) add_master(row);  // no update in host memory reads it from there
       }
     }
   }

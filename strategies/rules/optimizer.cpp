@@ -249,11 +249,16 @@ constexpr Rule update_rows[] = {
     {.path = master,
      .holds =
          [](const Case& c) {
-           return !keeps_no_master(c) || (c.parts().weights.home == Home::host &&
-                                          c.parts().weights.persistence_threshold.value() == 0);
+           const description::WeightsPart& weights = c.parts().weights;
+           return !keeps_no_master(c) ||
+                  (weights.home == Home::host && weights.persistence_threshold.value() == 0 &&
+                   !weights.chunk);
          },
-     .why = "the CPU updates weights themselves only where all of them lie in host memory",
-     .hint = "use own, or weights.home host and a weights.persistence_threshold of \"0 params\""},
+     .why = "the CPU updates weights themselves only where all of them lie in host memory, and no "
+            "gradients take their place, as with weights.chunk",
+     .hint =
+         "use own, or weights.home host, a weights.persistence_threshold of \"0 params\" and no "
+         "weights.chunk"},
     {.path = master,
      .holds =
          [](const Case& c) {
