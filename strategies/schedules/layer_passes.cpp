@@ -1,20 +1,6 @@
 #include "strategies/schedules/layer_passes.hpp"
 
-#include "strategies/machine/setup.hpp"
-
 namespace spillway::strategies {
-
-namespace {
-
-Meetings meetings_of(const StreamingRank& parts) {
-  const description::Scenario& scenario = parts.job.scenario;
-  Meetings meetings{tensor_group(scenario, parts.rank), {}, {}, parts.cpu_experts.get()};
-  if (scenario.parallel.context > 1) meetings.context = context_group(scenario, parts.rank);
-  if (scenario.parallel.expert > 1) meetings.expert = expert_group(scenario, parts.rank);
-  return meetings;
-}
-
-}  // namespace
 
 LayerPasses::LayerPasses(StreamingRank& parts)
     : job_(parts.job),

@@ -1,14 +1,11 @@
 #include "strategies/schedules/passes_by_layer.hpp"
 
-#include "strategies/machine/setup.hpp"
-
 namespace spillway::strategies {
 
 PassesByLayer::PassesByLayer(StreamingRank& parts)
     : parts_(parts),
       fetches_(parts.machine, parts.job, parts.weights),
-      passes_(parts.machine, parts.rank, tensor_group(parts.job.scenario, parts.rank),
-              !fetches_.overlap()),
+      passes_(parts.machine, parts.rank, meetings_of(parts), !fetches_.overlap()),
       room_(parts.machine, parts.rank, parts.job, fetches_, parts.activations, *parts.saved,
             parts.gradients) {}
 

@@ -1,5 +1,6 @@
 #include "strategies/schedules/streaming_rank.hpp"
 
+#include "strategies/machine/setup.hpp"
 #include "strategies/parts/update/overflow_check.hpp"
 #include "strategies/parts/weights/weight_chunks.hpp"
 
@@ -64,6 +65,14 @@ Task<bool> StreamingRank::overflows() {
   if (job.scenario.strategy.overflow_check == description::OverflowCheck::none) co_return false;
   machine.enter(rank, result::Phase::overflow_check);
   co_return co_await check_overflow(machine, rank, job, sinks);
+}
+
+Meetings meetings_of(const StreamingRank& parts) {
+  const description::Scenario& scenario = parts.job.scenario;
+  Meetings meetings{tensor_group(scenario, parts.rank), {}, {}, parts.cpu_experts.get()};
+  if (scenario.parallel.context > 1) meetings.context = context_group(scenario, parts.rank);
+  if (scenario.parallel.expert > 1) meetings.expert = expert_group(scenario, parts.rank);
+  return meetings;
 }
 
 }  // namespace spillway::strategies

@@ -46,4 +46,7 @@ struct StreamingRank {
   Buffer in_fp32();
 };
 
+/// The groups in which its passes meet other ranks, and the CPU's experts.
+Meetings meetings_of(const StreamingRank& parts);
+
 }  // namespace spillway::strategies
