@@ -102,8 +102,10 @@ void expect_books_closed(Machine& machine, const Contents& contents) {
 
 result::Result run_watched(Machine& machine, const Decision& decision, const char* backend) {
   Contents contents(machine);
-  contents.allow_staleness(
-      std::min<std::uint64_t>(decision->scenario.strategy.optimizer.staleness, 1000));
+  const description::OptimizerPart& optimizer = decision->scenario.strategy.optimizer;
+  // an update that the next forward ends reads states that were written two steps before
+  const std::uint64_t delayed = optimizer.delayed_share > 0 ? 1 : 0;
+  contents.allow_staleness(std::min<std::uint64_t>(optimizer.staleness, 1000) + delayed);
   if (decision->scenario.training.method != description::Method::full)
     contents.allow_frozen_weights();
   machine.recorder().set_watch(&contents);
