@@ -209,6 +209,13 @@ void refuse_other_schedules(const Scenario& scenario, bool nearest) {
     cannot("optimizer.device", name_of(parts.optimizer.device));
   if (parts.optimizer.device == OptimizerDevice::gpu && parts.optimizer.home != Home::gpu)
     cannot("optimizer.home", name_of(parts.optimizer.home));
+  if (parts.weights.experts && *parts.weights.experts != description::ExpertPlace::as_others)
+    cannot("weights.experts", name_of(*parts.weights.experts));
+  if (scenario.parallel.expert > 1)
+    complaints.push_back({"", 0, 0, "parallel.expert",
+                          "the program that calls DeepSpeed makes expert groups, no configuration",
+                          "export it with parallel.expert 1, and make its layers deepspeed.moe.MoE "
+                          "with ep_size"});
   if (!complaints.empty()) throw ScenarioError(complaints);
 }
 

@@ -87,7 +87,7 @@ constexpr Knob bounce_buffers[] = {
     {"strategy.gradients.d2h"}, {"strategy.gradients.convert"}, {"strategy.io_engine"}};
 constexpr Knob pinned[] = {
     {"strategy.pinned"}, {"strategy.gradients.pinned"}, {"strategy.weights.pinned"}};
-constexpr Knob experts_on_cpu[] = {{"strategy.weights.experts"}, {"training.lora"}};
+constexpr Knob experts_on_cpu[] = {{"training.precision"}};
 constexpr Knob init_copy[] = {{"strategy.gradients.init_copy"}};
 constexpr Knob process_base[] = {{"machine.host.process_base"}, {"machine.host.process_base_next"}};
 constexpr Knob runtime_base[] = {{"machine.host.runtime_base"}};
