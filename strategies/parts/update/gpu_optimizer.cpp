@@ -4,6 +4,8 @@
 #include "strategies/machine/gpu_kernels.hpp"
 #include "strategies/machine/setup.hpp"
 
+#include <algorithm>
+
 namespace spillway::strategies {
 
 namespace {
@@ -20,7 +22,11 @@ GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       weights_(weights),
       gradients_(gradients),
       offset_(job.model.weights.size()),
-      paged_(job.scenario.strategy.optimizer.home == description::Home::host),
+      paged_(std::any_of(job.tensors.rows().begin(), job.tensors.rows().end(),
+                         [](const TensorRow& row) {
+                           return row.trainable() && row.updater &&
+                                  row.state_home == description::Home::host;
+                         })),
       paged_out_(job.model.weights.size()) {}
 
 Task<> GpuOptimizer::init() {

@@ -133,7 +133,13 @@ constexpr Breaks of_optimizer[] = {
     {"lohan", [](Scenario& s) { s.strategy.optimizer.order = SubgroupOrder::ascending; }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.overlap = UpdateOverlap::backward; }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.subgroup = Params(0); }},
-    {"resident", [](Scenario& s) { s.strategy.optimizer.home = Home::host; }},
+    {"resident", [](Scenario& s) { s.strategy.optimizer.home = Home::ssd; }},
+    {"resident", [](Scenario& s) { s.training.optimizer = OptimizerKind::paged_adam8bit; }},
+    {"resident",
+     [](Scenario& s) {
+       s.strategy.optimizer.home = Home::host;
+       s.training.ema = true;
+     }},
     {"zero_infinity",
      [](Scenario& s) {
        s.training.optimizer = OptimizerKind::sgd;

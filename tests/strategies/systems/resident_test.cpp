@@ -193,8 +193,11 @@ TEST(Resident, PagedStatesLieInHostMemory) {
   const std::uint64_t states = at_peak(kept.gpu, "optimizer_states");
   EXPECT_EQ(at_peak(paged.host, "optimizer_states"), states);
   EXPECT_EQ(at_peak(kept.host, "optimizer_states"), 0u);
-  EXPECT_EQ(paged.io.h2d, kept.io.h2d + states);
-  EXPECT_EQ(paged.io.d2h, kept.io.d2h + states);
+  // What pads each weight's states to 64 B does not move.
+  const std::uint64_t moved = paged.io.h2d - kept.io.h2d;
+  EXPECT_EQ(paged.io.d2h - kept.io.d2h, moved);
+  EXPECT_LE(moved, states);
+  EXPECT_GT(moved + 64 * model_of(example("gpt2_resident")).weights.size(), states);
   EXPECT_LT(paged.gpu.total, kept.gpu.total);
 }
 
