@@ -104,9 +104,10 @@ void CountingMachine::count(const Operation& operation, PhaseDemand& demand) {
         rank.flops += kernel.flops;
         if (kernel.recompute) rank.recompute_flops += kernel.flops;
         rank.updated += kernel.updated;
+        if (kernel.matrix) continue;  // as long as its products or its bytes, not both
         if (kernel.updated > 0)
           rank.update_bytes += kernel.bytes;
-        else if (!kernel.matrix)
+        else
           (kernel.in_pass ? rank.pass_bytes : rank.other_bytes) += kernel.bytes;
       }
       return;

@@ -81,8 +81,8 @@ TEST(RunsWith, EverySystemOfTheCatalogueHasAnAnswer) {
     EXPECT_FALSE(runs_with(system).program.empty()) << system.name;
     runnable += runs_with(system).runnable;
   }
-  // resident, zero_offload, zero_infinity, colossal_gemini
-  EXPECT_EQ(runnable, 4u);
+  // resident, zero_offload, zero_infinity, colossal_gemini, superoffload
+  EXPECT_EQ(runnable, 5u);
 }
 
 }  // namespace

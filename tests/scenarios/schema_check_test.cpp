@@ -56,7 +56,7 @@ TEST(SchemaCheck, NamesTheTypeThatIsExpected) {
       about(R"({"weights": {"overlap": "yes", "prefetch_blocks": 1.5, "buffer_count": "x"}})"),
       "s.json:1:25: weights.overlap: \"yes\" is not true or false\n"
       "s.json:1:51: weights.prefetch_blocks: 1.5 is not a whole number\n"
-      "s.json:1:72: weights.buffer_count: no \"x\"; write a number or \"auto\"");
+      "s.json:1:72: weights.buffer_count: no \"x\"; write a whole number or \"auto\"");
   EXPECT_EQ(about("[]"), "s.json:1:1: [] is not an object {...}");
 }
 
