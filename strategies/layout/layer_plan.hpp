@@ -41,9 +41,10 @@ struct PlannedKernel {
   std::vector<PlannedOperand> operands;
 };
 
-/// Kernels of one pass of a layer, cut where the GPU has to wait for others: where ranks that
-/// share a model meet in a collective, where the CPU computes. Cut too after each kernel that completes a tensor which leaves the GPU, and in backward after each
-/// that is the last to use one that came back: its memory is free then.
+/// Kernels of one pass of a layer, cut where the GPU has to wait for others: where ranks that share
+/// a model meet in a collective, where the CPU computes. Cut too after each kernel that completes a
+/// tensor which leaves the GPU, and in backward after each that is the last to use one that came
+/// back: its memory is free then.
 struct PassPlan {
   struct Segment {
     std::vector<PlannedKernel> kernels;
