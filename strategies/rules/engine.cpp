@@ -61,7 +61,9 @@ bool is_asked(Ground ground, Refuse refuse, const Case& subject) {
 
 std::string part_with_value(const description::Scenario& scenario, std::string path) {
   if (path.starts_with(of_strategy)) path.erase(0, of_strategy.size());
-  const nlohmann::json parts = scenario.strategy;
+  const bool of_a_part = !path.starts_with("training.") && !path.starts_with("parallel.");
+  const nlohmann::json parts =
+      of_a_part ? nlohmann::json(scenario.strategy) : nlohmann::json(scenario);
   const nlohmann::json* value = &parts;
   for (std::size_t from = 0, dot = 0; dot != std::string::npos; from = dot + 1) {
     dot = path.find('.', from);

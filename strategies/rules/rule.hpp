@@ -82,7 +82,7 @@ struct Rule {
 
 /// "weights.pool \"pages\"": a knob of the strategy as people name it, with its value as they write
 /// it.
-///   path  with or without "strategy."
+///   path  with or without "strategy."; or of the training or of its ranks
 std::string part_with_value(const description::Scenario& scenario, std::string path);
 
 /// The rows of one part.
