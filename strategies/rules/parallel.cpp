@@ -105,6 +105,13 @@ constexpr Rule parallel_rows[] = {
      .hint = "choose parallel.data and parallel.tensor so that a node holds whole stages, or a "
              "stage fills whole nodes"},
     {.path = "parallel.context",
+     .holds =
+         [](const Case& c) {
+           return c.parallel().context == 1 || !moves_by_plan(c.parts().activations.policy);
+         },
+     .why = "this version shares samples where saved tensors stay on the GPU or are computed again",
+     .hint = "use activations.policy keep or recompute, or write 1"},
+    {.path = "parallel.context",
      .holds = [](const Case& c) { return c.parallel().context == 1 || c.parallel().expert == 1; },
      .why = "context ranks that share experts too are not part of this version",
      .hint = "write parallel.context 1, or parallel.expert 1"},

@@ -28,6 +28,7 @@ constexpr Breaks of_parallel[] = {
      [](Scenario& s) { s.machine.nodes = s.parallel.pipeline = 2, s.parallel.data = 5; }},
     {"teraio", [](Scenario& s) { s.parallel.data = 2; }},
     {"teraio", [](Scenario& s) { s.parallel.context = 2; }},
+    {"ssdtrain", [](Scenario& s) { s.parallel.context = 2; }},
     {"resident", [](Scenario& s) { s.parallel.data = s.parallel.context = s.parallel.expert = 2; }},
     {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},
     {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }},

@@ -106,6 +106,7 @@ result::Result run_watched(Machine& machine, const Decision& decision, const cha
   // an update that the next forward ends reads states that were written two steps before
   const std::uint64_t delayed = optimizer.delayed_share > 0 ? 1 : 0;
   contents.allow_staleness(std::min<std::uint64_t>(optimizer.staleness, 1000) + delayed);
+  contents.allow_late_gradients(delayed);
   if (decision->scenario.training.method != description::Method::full)
     contents.allow_frozen_weights();
   machine.recorder().set_watch(&contents);

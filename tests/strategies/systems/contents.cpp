@@ -42,7 +42,9 @@ void Contents::check(const Operation& operation, const View& view) {
   };
   const Pieces& pieces = extents_[view.block.get()];
   const std::uint64_t end = view.offset + view.bytes;
-  const std::size_t may_be = lives_for_a_step(purpose) ? 0 : 1 + staleness_;
+  const std::size_t may_be = purpose == Purpose::gradients ? late_gradients_
+                             : lives_for_a_step(purpose)   ? 0
+                                                           : 1 + staleness_;
   const std::size_t oldest = step() - std::min(step(), may_be);
   const bool may_be_first = frozen_weights_ && purpose == Purpose::weights;
   auto piece = pieces.upper_bound(view.offset);

@@ -23,6 +23,8 @@ class Contents final : public OperationWatch {
   const std::vector<std::string>& faults() const { return faults_; }
   /// Steps that may lie between an update and the pass that reads it (`optimizer.staleness`).
   void allow_staleness(std::uint64_t steps) { staleness_ = steps; }
+  /// An update that the next forward ends reads gradients of so many steps before.
+  void allow_late_gradients(std::uint64_t steps) { late_gradients_ = steps; }
   /// Weights may be those that the set-up wrote: some are frozen. Which of them is not known here.
   void allow_frozen_weights() { frozen_weights_ = true; }
 
@@ -40,6 +42,7 @@ class Contents final : public OperationWatch {
 
   Machine& machine_;
   std::uint64_t staleness_ = 0;
+  std::uint64_t late_gradients_ = 0;
   bool frozen_weights_ = false;
   std::map<const Block*, Pieces> extents_;
   std::vector<std::string> faults_;
