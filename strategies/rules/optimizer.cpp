@@ -242,6 +242,16 @@ constexpr Rule by_layer_rows[] = {
             "micro-batches by layer",
      .hint = "use 0, or micro_batches by_layer, optimizer.device cpu, weights.home host or ssd and "
              "a gradients.policy that is not active"},
+    {.path = delayed,
+     .holds =
+         [](const Case& c) {
+           return optimizer_of(c).delayed_share == 0 ||
+                  c.training().optimizer_state == StateWidth::fp32 ||
+                  optimizer_of(c).order == SubgroupOrder::ascending;
+         },
+     .why = "weights that are their own masters are sent for before their delayed update, which "
+            "this order leaves to the first layers",
+     .hint = "use 0, optimizer.order ascending or training.optimizer_state fp32"},
 };
 
 /// What an update cannot be without: masters of its own, and a way back.

@@ -187,6 +187,11 @@ constexpr Breaks of_optimizer[] = {
        s.strategy.optimizer.staleness = 1;
      }},
     {"zero_offload", [](Scenario& s) { s.strategy.optimizer.delayed_share = 0.5; }},
+    {"greedysnake",
+     [](Scenario& s) {
+       s.training.optimizer_state = StateWidth::bf16;
+       s.strategy.optimizer.order = SubgroupOrder::descending;
+     }},
     {"resident", [](Scenario& s) { s.strategy.activations.checkpoint_every = 2; }},
     {"colossal_gemini", [](Scenario& s) { s.strategy.activations.checkpoint_every = 2; }},
     {"angel_ptm", [](Scenario& s) { s.strategy.activations.checkpoint_every = 2; }},
