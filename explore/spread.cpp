@@ -158,8 +158,8 @@ class Spread {
     return factors;
   }
 
-  /// Nodes have nothing to send where one of them does all, and drives that nothing is read from or
-  /// written to may be slower.
+  /// Nodes have nothing to send where one of them does all, drives that nothing is read from or
+  /// written to may be slower, and so may threads without hooks and caches that nothing passes.
   bool is_used(const SpreadGroup& group) const {
     const auto all = [&group](const auto& is) {
       return std::all_of(group.paths.begin(), group.paths.end(), is);
@@ -168,6 +168,13 @@ class Spread {
       return scenario_.nodes_in_use() > 1;
     if (all([](const std::string& path) { return path.starts_with("storage."); }))
       return now_.io.ssd_read + now_.io.ssd_write > 0;
+    const description::Strategy& parts = scenario_.strategy;
+    if (group.name == "page cache") return parts.io_engine == description::IoEngine::buffered;
+    if (group.name == "faults")
+      return parts.gradients.d2h == description::CopyMemory::typed ||
+             parts.weights.h2d == description::CopyMemory::typed;
+    if (group.name == "threads")
+      return scenario_.machine.host.launch.value() > 0 || scenario_.parallel.zero_stage == 3;
     return true;
   }
 
@@ -262,7 +269,7 @@ std::vector<SpreadGroup> open_groups(const MachineFile& machine) {
   const json written = machine;
   std::vector<SpreadGroup> groups;
   for (const json& one : known.at("groups")) {
-    SpreadGroup group{one.at("name"), {}, one.at("low"), one.at("high")};
+    SpreadGroup group{one.at("name"), {}, one.at("low"), one.at("high"), one.value("slows", false)};
     for (const auto& [path, source] : machine.sources)
       for (const json& pattern : one.at("paths"))
         if (nobody_states(source) && matches(path, pattern.get<std::string>())) {
@@ -281,7 +288,8 @@ MachineFile moved(const MachineFile& machine,
   json written = machine;
   for (const auto& [group, factor] : factors)
     for (const std::string& path : group.paths)
-      if (json* value = scenarios::value_at(written, path)) *value = scaled(*value, factor);
+      if (json* value = scenarios::value_at(written, path))
+        *value = scaled(*value, group.slows ? 1 / factor : factor);
   return written.get<MachineFile>();
 }
 

@@ -9,7 +9,8 @@ namespace spillway::explore {
 struct SpreadGroup {
   std::string name;
   std::vector<std::string> paths;  ///< of this machine, each assumed or a default; or one fitted
-  double low = 1, high = 1;        ///< factors on them
+  double low = 1, high = 1;        ///< factors on them, the low one slower
+  bool slows = false;              ///< the more the slower: the numbers are divided instead
 };
 
 /// The groups of which a machine has such numbers.

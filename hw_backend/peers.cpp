@@ -25,19 +25,8 @@ void sum_block(const PeerCall& call, std::size_t first, std::size_t count,
   }
 }
 
-void gather(const PeerCall& call) {
-  const std::uint64_t shard = call.bytes / call.in.size();
-  for (std::byte* out : call.out)
-    for (std::size_t member = 0; member < call.in.size(); ++member)
-      if (out + member * shard != call.in[member])
-        std::memcpy(out + member * shard, call.in[member], shard);
-}
-
-void exchange(const PeerCall& call) {
-  const std::uint64_t part = call.bytes / call.in.size();
-  for (std::size_t to = 0; to < call.out.size(); ++to)
-    for (std::size_t from = 0; from < call.in.size(); ++from)
-      std::memcpy(call.out[to] + from * part, call.in[from] + to * part, part);
+void copy(std::byte* into, const std::byte* from, std::uint64_t bytes) {
+  if (into != from) std::memcpy(into, from, bytes);
 }
 
 void reduce(const PeerCall& call) {
@@ -62,9 +51,9 @@ void reduce(const PeerCall& call) {
 void combine(const PeerCall& call) {
   switch (call.what) {
     case Collective::all_gather:
-      return gather(call);
+      return copy_gathered(call, copy);
     case Collective::all_to_all:
-      return exchange(call);
+      return copy_exchanged(call, copy);
     case Collective::reduce_scatter:
     case Collective::all_reduce:
       return reduce(call);

@@ -4,6 +4,26 @@
 
 namespace spillway::hw_backend {
 
+/// Calls copy(std::byte* into, const std::byte* from, std::uint64_t bytes) for each piece that an
+/// all_gather brings to its place; `into` may be `from`, where it lies already.
+template <class Copy>
+void copy_gathered(const PeerCall& call, Copy copy) {
+  const std::uint64_t shard = call.bytes / call.in.size();
+  for (std::byte* out : call.out)
+    for (std::size_t member = 0; member < call.in.size(); ++member)
+      copy(out + member * shard, call.in[member], shard);
+}
+
+/// The same of an all_to_all: part t of a member's input is part f of the output of member t, if
+/// the member is number f.
+template <class Copy>
+void copy_exchanged(const PeerCall& call, Copy copy) {
+  const std::uint64_t part = call.bytes / call.in.size();
+  for (std::size_t to = 0; to < call.out.size(); ++to)
+    for (std::size_t from = 0; from < call.in.size(); ++from)
+      copy(call.out[to] + from * part, call.in[from] + to * part, part);
+}
+
 /// A collective of devices whose memory the caller can read and write. Reductions add in fp32, in
 /// rank order, and round once; an output may be its member's input.
 void combine(const PeerCall& call);

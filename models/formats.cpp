@@ -28,9 +28,7 @@ std::vector<StateKind> states_of(description::OptimizerKind optimizer) {
 }
 
 NumberFormat state_format(description::OptimizerKind optimizer, description::StateWidth width) {
-  if (optimizer == description::OptimizerKind::adam8bit ||
-      optimizer == description::OptimizerKind::paged_adam8bit)
-    return state_in_8_bits;
+  if (description::is_8bit_adam(optimizer)) return state_in_8_bits;
   switch (width) {
     case description::StateWidth::fp32:
       break;

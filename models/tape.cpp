@@ -197,28 +197,27 @@ Value Tape::value_like(Value x, std::string_view name) {
 
 void Tape::save_own_tokens(std::vector<TensorId>& saved) {
   std::erase_if(saved, [this](TensorId id) {
-    for (const Gathered& g : gathered_)
-      if (g.all == id) {
-        program_.operators[g.op].saved = {g.own};
-        return true;
-      }
-    return false;
+    const auto gathered = gathered_.find(id);
+    if (gathered == gathered_.end()) return false;
+    program_.operators[gathered->second.op].saved = {gathered->second.own};
+    return true;
   });
 }
 
 void Tape::gather_again(std::vector<Operand>& operands) {
-  for (Operand& operand : operands)
-    for (Gathered& g : gathered_) {
-      if (g.all != operand.tensor) continue;
-      if (!g.again) {
-        // Made by backward, and gone with it.
-        g.again = tensor("gathered_again", program_.tensors[g.all].elements, element_,
-                         TensorRole::activation_gradient);
-        append("input.gather_again", OperatorFunction::all_gather,
-               {{g.own, Access::read}, {*g.again, Access::write}});
-      }
-      operand.tensor = *g.again;
+  for (Operand& operand : operands) {
+    const auto gathered = gathered_.find(operand.tensor);
+    if (gathered == gathered_.end()) continue;
+    Gathered& g = gathered->second;
+    if (!g.again) {
+      // Made by backward, and gone with it.
+      g.again = tensor("gathered_again", program_.tensors[operand.tensor].elements, element_,
+                       TensorRole::activation_gradient);
+      append("input.gather_again", OperatorFunction::all_gather,
+             {{g.own, Access::read}, {*g.again, Access::write}});
     }
+    operand.tensor = *g.again;
+  }
 }
 
 Operator& Tape::add(std::string_view name, OperatorFunction function, std::vector<Operand> operands,
@@ -410,7 +409,7 @@ Value gather_tokens(Tape& tape, Value own) {
   const Value all = tape.value("gathered", tape.tokens() * width);
   tape.slots_[all.slot].partial = true;
   const auto op = static_cast<std::uint32_t>(tape.program_.operators.size());
-  tape.gathered_.push_back({all.tensor, own.tensor, op, std::nullopt});
+  tape.gathered_[all.tensor] = {own.tensor, op, std::nullopt};
   tape.add("input.all_gather", OperatorFunction::all_gather,
            {{own.tensor, Access::read}, {all.tensor, Access::write}});
   tape.on_backward([&tape, own, all] {

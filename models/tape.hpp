@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace spillway::models {
@@ -94,8 +95,8 @@ class Tape {
   };
   /// Tokens of all tensor ranks, gathered for the matrices that they cut.
   struct Gathered {
-    TensorId all = 0, own = 0;
-    std::uint32_t op = 0;           ///< that gathers them in forward
+    TensorId own = 0;
+    std::uint32_t op = 0;           ///< that gathers all of them in forward
     std::optional<TensorId> again;  ///< gathered in backward
   };
   struct Step {
@@ -125,9 +126,9 @@ class Tape {
   std::uint64_t element_;        ///< bytes of one of an activation
   std::uint32_t first_trained_;  ///< layer
   std::uint32_t layer_ = 0;
-  std::uint32_t draws_ = 0;         ///< of the layer
-  bool backward_ = false;           ///< finish() appends it
-  std::vector<Gathered> gathered_;  ///< of all layers
+  std::uint32_t draws_ = 0;                          ///< of the layer
+  bool backward_ = false;                            ///< finish() appends it
+  std::unordered_map<TensorId, Gathered> gathered_;  ///< by the tensor of all tokens
   std::string prefix_;
   std::vector<Slot> slots_;
   std::vector<Step> steps_;

@@ -48,8 +48,7 @@ void refuse_methods(const models::Model& model, const models::Workload& workload
   refuse(workload.base != description::BaseType::bf16 && model.has_adapters(), "training.lora.base",
          "no device computes with weights in " + std::string(name_of(workload.base)) + " for real",
          "write bf16; simulate knows more");
-  refuse(workload.optimizer == description::OptimizerKind::adam8bit ||
-             workload.optimizer == description::OptimizerKind::paged_adam8bit ||
+  refuse(description::is_8bit_adam(workload.optimizer) ||
              workload.states == description::StateWidth::int8,
          "training.optimizer", "no device updates states in 8 bits for real",
          "write adam, or optimizer_state bf16; simulate knows more");

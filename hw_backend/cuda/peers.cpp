@@ -5,6 +5,7 @@
 
 #include "hw_backend/cuda/cuda_error.hpp"
 #include "hw_backend/cuda/peer_sum.hpp"
+#include "hw_backend/peers.hpp"
 #include "scenarios/description/errors.hpp"
 
 namespace spillway::hw_backend {
@@ -51,20 +52,6 @@ void Peers::reserve(const std::set<int>& others, std::size_t members) {
   if (!all) staging_.take((members + 1) * slot_bytes);
 }
 
-void Peers::gather(cudaStream_t stream, const PeerCall& call) {
-  const std::uint64_t shard = call.bytes / call.in.size();
-  for (std::byte* out : call.out)
-    for (std::size_t member = 0; member < call.in.size(); ++member)
-      copy(stream, out + member * shard, call.in[member], shard);
-}
-
-void Peers::exchange(cudaStream_t stream, const PeerCall& call) {
-  const std::uint64_t part = call.bytes / call.in.size();
-  for (std::size_t to = 0; to < call.out.size(); ++to)
-    for (std::size_t from = 0; from < call.in.size(); ++from)
-      copy(stream, call.out[to] + from * part, call.in[from] + to * part, part);
-}
-
 /// The sum of elements [first, first + count) of all inputs goes to the beginnings of `out`. Pieces
 /// in ascending order: what a piece reads, no earlier one has written.
 void Peers::reduce(cudaStream_t stream, const PeerCall& call, std::uint64_t first,
@@ -104,11 +91,14 @@ void Peers::combine(cudaStream_t stream, const PeerCall& call) {
   const std::uint64_t elements = call.bytes / size_of(call.type);
   const std::uint64_t each = elements / call.in.size();
   ENSURE(call.in.size() < PeerSum::most, std::to_string(call.in.size()) + " devices in one group");
+  const auto on_stream = [stream](std::byte* into, const std::byte* from, std::uint64_t bytes) {
+    copy(stream, into, from, bytes);
+  };
   switch (call.what) {
     case Collective::all_gather:
-      return gather(stream, call);
+      return copy_gathered(call, on_stream);
     case Collective::all_to_all:
-      return exchange(stream, call);
+      return copy_exchanged(call, on_stream);
     case Collective::all_reduce:
       return reduce(stream, call, 0, elements, call.out);
     case Collective::reduce_scatter:

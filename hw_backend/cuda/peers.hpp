@@ -22,8 +22,6 @@ class Peers {
   void combine(cudaStream_t stream, const PeerCall& call);
 
  private:
-  void gather(cudaStream_t stream, const PeerCall& call);
-  void exchange(cudaStream_t stream, const PeerCall& call);
   void reduce(cudaStream_t stream, const PeerCall& call, std::uint64_t first, std::uint64_t count,
               const std::vector<std::byte*>& out);
   bool reaches(const void* memory);

@@ -40,6 +40,10 @@ constexpr LeftOpen left_open(ActivationPolicy policy, bool by_fates) {
   open.placement = policy == ActivationPolicy::plan && !by_fates;
   return open;
 }
+/// What it comes to on a GPU with room for everything: from there a cache moves nothing.
+constexpr ActivationPolicy with_room_for_all(ActivationPolicy policy) {
+  return policy == ActivationPolicy::tensor_cache ? ActivationPolicy::keep : policy;
+}
 enum class SwapOrder { offloading_benefit, layer };
 template <>
 inline constexpr auto names_of<SwapOrder> = in_order("offloading_benefit", "layer");

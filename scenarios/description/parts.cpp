@@ -13,8 +13,7 @@ template <class Io, class Part>
 void own_knobs(Io& io, Part& part) {
   io({"micro_batches",
       "order of a step's micro-batches: one_by_one, each through all layers and back; by_layer, "
-      "all "
-      "of them through a layer, whose weights come once, then through the next"},
+      "all of them through a layer, whose weights come once, then through the next"},
      part.micro_batches);
   io({"overflow_check",
       "how fp16 gradients are searched for infinities: a chain of operations with temporaries, or "

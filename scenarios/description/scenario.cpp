@@ -33,9 +33,18 @@ void write_method(const Training& training, json& object) {
   object["lora"]["targets"] = word ? json(lora.targets.front()) : json(lora.targets);
 }
 
+void write_packed(const Packed& packed, json& object) {
+  if (packed.packed) object["packed"] = packed.document > 0 ? json(packed.document) : json(true);
+}
+
+void read_packed(const json& object, Packed& packed) {
+  FieldReader read(object);
+  if (const json* const given = read.find("packed"))
+    packed = {!given->is_boolean() || given->get<bool>(),
+              given->is_boolean() ? 0 : given->get<std::uint64_t>()};
+}
+
 void write_recompute(const Training& training, json& object) {
-  if (training.packed.packed)
-    object["packed"] = training.packed.document > 0 ? json(training.packed.document) : json(true);
   const Recompute& again = training.recompute;
   if (again.full)
     object["recompute"] = "full";
@@ -46,9 +55,6 @@ void write_recompute(const Training& training, json& object) {
 
 void read_recompute(const json& object, Training& training) {
   FieldReader read(object);
-  if (const json* const packed = read.find("packed"))
-    training.packed = {!packed->is_boolean() || packed->get<bool>(),
-                       packed->is_boolean() ? 0 : packed->get<std::uint64_t>()};
   const json* const again = read.find("recompute");
   if (!again) return;
   training.recompute = {};
@@ -165,6 +171,7 @@ void to_json(json& object, const Scenario& scenario) {
   FieldWriter training(object["training"]);
   training_fields(training, scenario.training);
   write_method(scenario.training, object["training"]);
+  write_packed(scenario.training.packed, object["training"]);
   write_recompute(scenario.training, object["training"]);
   write_load(scenario.training.expert_load, object["training"]);
   FieldWriter parallel(object["parallel"]);
@@ -189,6 +196,7 @@ void from_json(const json& object, Training& training) {
   FieldReader read(object);
   training_fields(read, training);
   read_method(object, training);
+  read_packed(object, training.packed);
   read_recompute(object, training);
   read_load(object, training.expert_load);
   if (!object.contains("loss") && !training.fused_kernels) training.loss = LossKind::plain;

@@ -47,10 +47,13 @@ template <>
 inline constexpr auto names_of<OptimizerKind> = in_order("adam", "adamw", "adam8bit",
                                                          "paged_adam8bit", "lion", "adafactor",
                                                          "muon", "sgd", "sgd_momentum");
+/// By its name alone its states lie in 8 bits.
+constexpr bool is_8bit_adam(OptimizerKind kind) {
+  return kind == OptimizerKind::adam8bit || kind == OptimizerKind::paged_adam8bit;
+}
 /// Its update is Adam's, whatever its states look like.
 constexpr bool is_adam(OptimizerKind kind) {
-  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw ||
-         kind == OptimizerKind::adam8bit || kind == OptimizerKind::paged_adam8bit;
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adamw || is_8bit_adam(kind);
 }
 /// Its update needs whole matrices: no rank can do a share of one.
 constexpr bool needs_whole_matrices(OptimizerKind kind) {
@@ -215,8 +218,7 @@ struct Training {
   bool has_plain_adam() const { return is_adam(optimizer) && !has_8bit_states(); }
   /// States lie in 8 bits.
   bool has_8bit_states() const {
-    return optimizer == OptimizerKind::adam8bit || optimizer == OptimizerKind::paged_adam8bit ||
-           optimizer_state == StateWidth::int8;
+    return is_8bit_adam(optimizer) || optimizer_state == StateWidth::int8;
   }
   Method method = Method::full;
   Lora lora;                        ///< of methods with adapters

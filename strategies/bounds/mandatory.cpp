@@ -66,7 +66,6 @@ bool tensor_by_tensor(const Scenario& scenario) {
 /// counted run, and when backward begins.
 std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
                             const result::PeakBytes& peak) {
-  const ActivationPolicy policy = scenario.strategy.activations.policy;
   if (tensor_by_tensor(scenario)) return 0;
   const auto of = [](Purpose purpose) {
     return [purpose](const PurposeRow& row) { return row.purpose == purpose; };
@@ -74,7 +73,7 @@ std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
   const bool resident = scenario.strategy.gradients.policy == GradientPolicy::resident &&
                         !scenario.training.optimizer_in_backward;
   const std::uint64_t gradients = resident ? held("gpu", peak, of(Purpose::gradients)) : 0;
-  if (moves_by_plan(policy))  // but logits, which nobody swaps
+  if (moves_by_plan(scenario.strategy.activations.policy))  // but logits, which nobody swaps
     return gradients + held("gpu", peak, of(Purpose::logits), &result::PeakEntry::asked_bytes);
   return gradients + std::max(held_in_passes(peak),
                               bytes_of(counted.prepared->program, counted.fates, Fate::keep));
@@ -92,10 +91,14 @@ std::vector<double> states_of(CountingMachine& machine) {
   return bytes;
 }
 
-/// Whether the planner decides about each tensor, with all of the update on the GPU.
+/// Whether the planner decides where every tensor of a step is.
+bool plans_all_tensors(const description::Strategy& strategy) {
+  return left_open(strategy.activations.policy, activation_planner(strategy).has_value()).placement;
+}
+
+/// The same, with all of the update on the GPU.
 bool plans_states(const description::Strategy& strategy) {
-  return strategy.activations.policy == ActivationPolicy::plan && !activation_planner(strategy) &&
-         strategy.weights.home == description::Home::gpu &&
+  return plans_all_tensors(strategy) && strategy.weights.home == description::Home::gpu &&
          strategy.optimizer.home == description::Home::gpu &&
          strategy.optimizer.device == description::OptimizerDevice::gpu &&
          strategy.optimizer.staleness == 0;
@@ -134,15 +137,14 @@ Scenario unlimited(Scenario scenario) {
   scenario.run.warmup_steps = 1;
   scenario.run.steps = scenario.strategy.optimizer.staleness == 1 ? 2 : 1;
   scenario.run.checkpoint = false;
-  if (left_open(scenario.strategy).placement &&
-      scenario.strategy.activations.policy == ActivationPolicy::plan) {
+  if (plans_all_tensors(scenario.strategy)) {
     const System* resident = find_system("resident");
     ENSURE(resident, "no resident");
     scenario.strategy = resident->defaults();
     scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   }
-  if (scenario.strategy.activations.policy == ActivationPolicy::tensor_cache)
-    scenario.strategy.activations.policy = ActivationPolicy::keep;
+  ActivationPolicy& policy = scenario.strategy.activations.policy;
+  policy = description::with_room_for_all(policy);
   const ChunkKnobs chunks = chunk_knobs(scenario.strategy);
   if (chunks.used && !chunks.cache)  // as many stay as the machine has room for
     scenario.strategy.weights.chunk_cache = {description::Bytes(1'000'000'000'000'000)};

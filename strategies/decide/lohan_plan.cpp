@@ -210,7 +210,7 @@ void note_what_fits(SwapProblem& problem, const description::Scenario& scenario,
     ActivationPlan plan = least_swapped(scenario, prepared.model, prepared.program);
     for (std::size_t i = 0; i < prefixes[prefix]; ++i)
       for (const models::TensorId id : problem.items[order[i]].tensors) plan.fates[id] = Fate::host;
-    return peaks_with(probe, scenario, prepared, plan, GpuLimit::machine).fits;
+    return fits_gpus(probe, scenario, prepared, plan);
   };
   std::size_t most = prefixes.size() - 1;
   if (most == 0 || fits(most)) return;
@@ -285,10 +285,10 @@ bool some_swap_fits_gpu(const description::Scenario& scenario, const Prepared& p
   const models::Model& model = prepared.model;
   const models::StepProgram& program = prepared.program;
   ActivationPlan plan = least_swapped(scenario, model, program);
-  if (peaks_with(probe, scenario, prepared, plan, GpuLimit::machine).fits) return true;
+  if (fits_gpus(probe, scenario, prepared, plan)) return true;
   for (const SwapItem& item : swap_items(model, program, middles(scenario, model, program)))
     for (const models::TensorId id : item.tensors) plan.fates[id] = Fate::host;
-  return peaks_with(probe, scenario, prepared, plan, GpuLimit::machine).fits;
+  return fits_gpus(probe, scenario, prepared, plan);
 }
 
 SwapChoice choose_swap(const description::Scenario& scenario, const Prepared& prepared,

@@ -22,18 +22,20 @@ struct Candidate {
   const description::Scenario& scenario;
   const Prepared& prepared;
   const ActivationPlan& fates;
-  bool grows = false;  ///< tiers that are too small grow, and hide nothing of the others
+  bool grows = false;      ///< tiers that are too small grow, and hide nothing of the others
+  bool only_fits = false;  ///< of the peaks `fits` alone is asked, in host memory without end
 };
 
 /// Says what a candidate takes. Who runs strategies hands one in, so that a decision is made
 /// without knowing how they run.
 using Probe = std::function<Peaks(const Candidate&)>;
 
-enum class GpuLimit : bool { none, machine };
-
-/// What one step of the scenario takes if its activations go as `fates` says, in host memory
-/// without end.
+/// What one step of the scenario takes if its activations go as `fates` says, in memories without
+/// end.
 Peaks peaks_with(const Probe& probe, description::Scenario scenario, const Prepared& prepared,
-                 const ActivationPlan& fates, GpuLimit limit = GpuLimit::none);
+                 const ActivationPlan& fates);
+/// Whether that step finds room on the machine's GPUs, in host memory without end.
+bool fits_gpus(const Probe& probe, description::Scenario scenario, const Prepared& prepared,
+               const ActivationPlan& fates);
 
 }  // namespace spillway::strategies

@@ -208,9 +208,7 @@ DecidedFates plan_fates(const description::Scenario& scenario, const Prepared& p
                         const Probe& probe) {
   SavedProfile profile = profile_saved(scenario, prepared, probe);
   DecidedFates fates = by_planner(scenario, profile, prepared, probe);
-  const auto fits = [&] {
-    return peaks_with(probe, scenario, prepared, fates.activations, GpuLimit::machine).fits;
-  };
+  const auto fits = [&] { return fits_gpus(probe, scenario, prepared, fates.activations); };
   if (activation_planner(scenario.strategy) == ActivationPlanner::checkmate) return fates;
   if (profile.need == 0 || fits()) return fates;
   // so much leaves that a block which comes back finds no room beside what stays

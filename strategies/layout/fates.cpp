@@ -5,6 +5,7 @@
 #include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace spillway::strategies {
 
@@ -164,18 +165,23 @@ std::optional<description::RecomputedOperator> recomputed_as(models::OperatorFun
   }
 }
 
+/// What operators of a layer's forward read.
+std::unordered_set<TensorId> read_in(const StepProgram& program, models::Span forward) {
+  std::unordered_set<TensorId> read;
+  for (std::uint32_t i = forward.first; i < forward.last; ++i)
+    for (const Operand& operand : program.operators[i].operands)
+      if (operand.access != Access::write) read.insert(operand.tensor);
+  return read;
+}
+
 /// What the operator makes, for backward alone where it is an attention.
-std::vector<TensorId> made_for_backward(const StepProgram& program, const Operator& op,
-                                        models::Span forward) {
+std::vector<TensorId> made_for_backward(const Operator& op,
+                                        const std::unordered_set<TensorId>& read_in_forward) {
   std::vector<TensorId> made;
-  for (const Operand& operand : op.operands) {
-    if (operand.access == Access::read) continue;
-    bool read = false;
-    for (std::uint32_t i = forward.first; i < forward.last; ++i)
-      for (const Operand& other : program.operators[i].operands)
-        read = read || (other.tensor == operand.tensor && other.access != Access::write);
-    if (!read || op.function != models::OperatorFunction::attention) made.push_back(operand.tensor);
-  }
+  for (const Operand& operand : op.operands)
+    if (operand.access != Access::read && (op.function != models::OperatorFunction::attention ||
+                                           !read_in_forward.contains(operand.tensor)))
+      made.push_back(operand.tensor);
   return made;
 }
 
@@ -191,10 +197,11 @@ ActivationPlan recompute_operators(const models::Model& model, const StepProgram
     if (!model.layers[layer].is_block) continue;
     const std::vector<TensorId> saved = program.saved_by(layer);
     const models::Span forward = program.layers[layer].forward;
+    const std::unordered_set<TensorId> read = read_in(program, forward);
     for (std::uint32_t i = forward.first; i < forward.last; ++i) {
       const auto named = recomputed_as(program.operators[i].function);
       if (!named || std::find(chosen.begin(), chosen.end(), *named) == chosen.end()) continue;
-      for (const TensorId id : made_for_backward(program, program.operators[i], forward))
+      for (const TensorId id : made_for_backward(program.operators[i], read))
         if (!touched.by_several[id] && is_activation(program, id) &&
             std::find(saved.begin(), saved.end(), id) != saved.end())
           plan.fates[id] = Fate::recompute;

@@ -134,9 +134,8 @@ constexpr Rule optimizer_rows[] = {
      .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
-           const bool eight = c.training().optimizer == OptimizerKind::adam8bit ||
-                              c.training().optimizer == OptimizerKind::paged_adam8bit;
-           return !eight || c.training().optimizer_state != StateWidth::bf16;
+           return !description::is_8bit_adam(c.training().optimizer) ||
+                  c.training().optimizer_state != StateWidth::bf16;
          },
      .why = "adam8bit contradicts training.optimizer_state \"bf16\"",
      .hint = "leave training.optimizer_state out, or use adam"},

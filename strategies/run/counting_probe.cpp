@@ -3,6 +3,7 @@
 #include "strategies/counting/counting_machine.hpp"
 #include "strategies/decide/decide.hpp"
 #include "strategies/decide/tensors.hpp"
+#include "strategies/machine/setup.hpp"
 #include "strategies/run/run.hpp"
 #include "strategies/systems/catalogue.hpp"
 
@@ -36,9 +37,15 @@ Decision decision_of(const Candidate& candidate) {
   return Decision(std::move(all));
 }
 
+/// Where nobody waits for host memory, and nothing is said of it, one rank stands for all that are
+/// alike.
+MachineSetup setup_for(const Candidate& candidate, const description::Scenario& scenario) {
+  return setup_for(scenario, false, false, candidate.only_fits ? Fold::equals : Fold::nothing);
+}
+
 Peaks count(const Candidate& candidate) {
   const Decision decision = decision_of(candidate);
-  CountingMachine machine(decision->scenario);
+  CountingMachine machine(setup_for(candidate, decision->scenario));
   if (candidate.grows)
     machine.let_tiers_grow();
   else
@@ -64,7 +71,7 @@ namespace {
 struct Counted {
   nlohmann::json scenario;
   ActivationPlan fates;
-  bool grows = false;
+  bool grows = false, only_fits = false;
   Peaks peaks;
 };
 
@@ -84,9 +91,11 @@ Probe remembering_probe() {
   return [known](const Candidate& candidate) {
     nlohmann::json scenario = what_counts(candidate.scenario);
     for (const Counted& one : *known)
-      if (one.grows == candidate.grows && one.fates == candidate.fates && one.scenario == scenario)
+      if (one.grows == candidate.grows && one.only_fits == candidate.only_fits &&
+          one.fates == candidate.fates && one.scenario == scenario)
         return one.peaks;
-    known->push_back({std::move(scenario), candidate.fates, candidate.grows, count(candidate)});
+    known->push_back({std::move(scenario), candidate.fates, candidate.grows, candidate.only_fits,
+                      count(candidate)});
     return known->back().peaks;
   };
 }

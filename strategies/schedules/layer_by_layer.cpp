@@ -23,14 +23,11 @@ Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job) {
       parts.weights.step_ends();
       co_await parts.updater->update(passes.numbers());
     }
-    parts.progress.step_ended(overflow);
-    parts.saved->step_ended();
-    more = co_await job.steps->next();
+    more = co_await parts.next_step(overflow);
   }
 
   co_await parts.updater->publish();
-  co_await parts.saved->settle();
-  if (job.scenario.run.checkpoint) co_await parts.updater->checkpoint();
+  co_await parts.close();
 }
 
 }  // namespace spillway::strategies

@@ -20,14 +20,11 @@ Task<> loose_updates(Machine& machine, Rank rank, const Job& job) {
       if (passes.is_backward()) parts.updater->after_backward(passes.numbers());
     }
     co_await parts.sum_tied();
-    parts.progress.step_ended(false);
-    parts.saved->step_ended();
-    more = co_await job.steps->next();
+    more = co_await parts.next_step(false);
   }
 
   co_await parts.updater->stop();
-  co_await parts.saved->settle();
-  if (job.scenario.run.checkpoint) co_await parts.updater->checkpoint();
+  co_await parts.close();
 }
 
 }  // namespace spillway::strategies

@@ -23,20 +23,12 @@ Task<> micro_batches_by_layer(Machine& machine, Rank rank, const Job& job) {
     co_await parts.sum_tied();
 
     const bool overflow = co_await parts.overflows();
-    machine.enter(rank, result::Phase::update);
-    parts.weights.step_ends();
-    if (overflow)
-      co_await parts.updater->take_back();
-    else
-      co_await parts.updater->update(passes.numbers());
-    parts.progress.step_ended(overflow);
-    parts.saved->step_ended();
-    more = co_await job.steps->next();
+    co_await parts.end_update(overflow, passes.numbers());
+    more = co_await parts.next_step(overflow);
   }
 
   co_await parts.updater->publish();
-  co_await parts.saved->settle();
-  if (job.scenario.run.checkpoint) co_await parts.updater->checkpoint();
+  co_await parts.close();
 }
 
 }  // namespace spillway::strategies

@@ -67,6 +67,26 @@ Task<bool> StreamingRank::overflows() {
   co_return co_await check_overflow(machine, rank, job, sinks);
 }
 
+Task<> StreamingRank::end_update(bool overflow, const Numbers& numbers) {
+  machine.enter(rank, result::Phase::update);
+  weights.step_ends();
+  if (overflow)
+    co_await updater->take_back();
+  else
+    co_await updater->update(numbers);
+}
+
+Task<bool> StreamingRank::next_step(bool overflow) {
+  progress.step_ended(overflow);
+  saved->step_ended();
+  co_return co_await job.steps->next();
+}
+
+Task<> StreamingRank::close() {
+  co_await saved->settle();
+  if (job.scenario.run.checkpoint) co_await updater->checkpoint();
+}
+
 Meetings meetings_of(const StreamingRank& parts) {
   const description::Scenario& scenario = parts.job.scenario;
   Meetings meetings{tensor_group(scenario, parts.rank), {}, {}, parts.cpu_experts.get()};

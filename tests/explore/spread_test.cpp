@@ -69,6 +69,18 @@ TEST(Moved, ScalesTheNumbersOfAGroupAndNoOther) {
   EXPECT_EQ(other.storage[0].mixed_efficiency, 1);  // a share is at most the whole
 }
 
+// A size and a duration that slow the step: the low end is the larger one.
+TEST(Moved, DividesWhatSlowsTheStep) {
+  const description::MachineFile machine = gpt2().machine;
+  std::vector<std::pair<SpreadGroup, double>> slow;
+  for (const SpreadGroup& group : open_groups(machine))
+    if (group.slows) slow.emplace_back(group, 0.5);
+  ASSERT_EQ(slow.size(), 2U);
+  const auto other = moved(machine, slow);
+  EXPECT_DOUBLE_EQ(other.gpu.matrix_half, 2 * machine.gpu.matrix_half);
+  EXPECT_DOUBLE_EQ(other.host.module_hooks.value(), 2 * machine.host.module_hooks.value());
+}
+
 TEST(RangeOf, HoldsTheAnswerAndRepeatsForASeed) {
   const description::Scenario scenario = gpt2({"run.tokens=1e9"});
   const result::Result now = simulate(sim(), scenario);
