@@ -33,7 +33,9 @@ RunsWith trainer(const Scenario& scenario) {
   using description::Home;
   const bool plain = (parts.activations.policy == ActivationPolicy::keep ||
                       parts.activations.policy == ActivationPolicy::checkpoint_gpu ||
-                      parts.activations.policy == ActivationPolicy::checkpoint_host) &&
+                      parts.activations.policy == ActivationPolicy::checkpoint_host ||
+                      (parts.activations.policy == ActivationPolicy::offload &&
+                       parts.activations.homes == std::vector<std::string>{"host"})) &&
                      (parts.optimizer.home == Home::gpu ||
                       scenario.training.optimizer == description::OptimizerKind::paged_adam8bit) &&
                      parts.weights.home == Home::gpu && parts.optimizer.staleness == 0 &&

@@ -26,7 +26,8 @@ struct Workload {
   description::ExpertLoad expert_load{};
   bool experts_on_cpu = false;  ///< what routed experts compute is the CPU's
   Attention attention = Attention::flash;
-  bool fused_kernels = true;  ///< one kernel for the gated product of a feed-forward
+  bool fused_kernels = true;    ///< one kernel for the gated product of a feed-forward
+  std::uint64_t mlp_tiles = 1;  ///< parts of the tokens in dense feed-forwards
   std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain
   double dropout = 0;                           ///< of hidden states
   std::optional<double> attention_dropout{};    ///< of attention weights; none: the same
@@ -132,44 +133,46 @@ enum class OperatorFunction {
   scatter_experts_backward,
   gather_experts,  ///< parts, shares, output
   gather_experts_backward,
-  fused_loss,              ///< hidden, matrix, labels; the product of the head inside
-  fused_loss_backward,     ///< hidden, matrix, labels, w.matrix, g.hidden
-  chunked_loss,            ///< logits, labels
-  chunked_loss_backward,   ///< labels, logits, which their gradient replaces
-  whole_loss,              ///< logits, labels, softmax
-  whole_loss_backward,     ///< softmax, labels, logits, which their gradient replaces
-  choose_tokens,           ///< index query, index key, shares of heads, chosen tokens
-  choose_tokens_backward,  ///< the same; g.query, g.key, g.shares, of a loss of its own
-  convolution,             ///< x, kernels, y: over the latest tokens of each channel, activated
-  convolution_backward,    ///< g.y, x, kernels, w.kernels, g.x
-  delta_rule,              ///< query, key and value in one, rates, decay (two), decays, inverses, y
-  delta_rule_backward,     ///< g.y, then as forward but y, w.decay (two), g.mixed, g.rates
-  state_space,             ///< mixed, rates, decay (three), decays, y
-  state_space_backward,    ///< g.y, then as forward but y, w.decay (three), g.mixed, g.rates
-  gated_norm,              ///< x, gate, weight, statistics, y: the norm of x by silu(gate)
-  gated_norm_backward,     ///< g.y, x, gate, statistics, weight, w.weight, g.x, g.gate
-  output_gate,             ///< x, gate, y = x sigmoid(gate)
-  output_gate_backward,    ///< g.y, x, gate, g.x, g.gate
-  scale_shares,            ///< shares of a token's experts, a factor an expert, scaled
-  scale_shares_backward,   ///< g.scaled, shares, factors, w.factors, g.shares
-  soft_cap,                ///< x, y = c tanh(x / c)
-  soft_cap_backward,       ///< g.y, y, g.x
-  weighing,                ///< x, a weight a row, y
-  weighing_backward,       ///< g.y, x, weights, g.x, g.weights
-  join_key,                ///< each head's own part, the part of all heads, keys
-  join_key_backward,       ///< g.keys, g.own, g.shared
-  modulation,              ///< x, modulation, y: adaLN's scale and shift of x, or its gate
-  modulation_backward,     ///< g.y, x, modulation, g.x, g.modulation
-  squared_loss,            ///< predicted, noise
-  squared_loss_backward,   ///< noise, predicted, which its gradient replaces
-  all_reduce,              ///< what is summed
-  all_gather,              ///< this rank's tokens, those of all
-  reduce_scatter,          ///< what is summed, this rank's tokens of the sum
-  context_all_to_all,      ///< what goes to the context group's ranks, what comes from them
-  all_to_all,              ///< what goes to the group's ranks, what comes from them
-  cpu_experts,             ///< x, shares, output
-  cpu_experts_backward,    ///< g.output, x, shares, g.x, g.shares
-  update,                  ///< weight, w.weight, then its states
+  tiled_feed_forward,           ///< x, matrices, [biases], y; its products inside
+  tiled_feed_forward_backward,  ///< g.y, x, matrices, w.matrices, [w.biases], g.x
+  fused_loss,                   ///< hidden, matrix, labels; the product of the head inside
+  fused_loss_backward,          ///< hidden, matrix, labels, w.matrix, g.hidden
+  chunked_loss,                 ///< logits, labels
+  chunked_loss_backward,        ///< labels, logits, which their gradient replaces
+  whole_loss,                   ///< logits, labels, softmax
+  whole_loss_backward,          ///< softmax, labels, logits, which their gradient replaces
+  choose_tokens,                ///< index query, index key, shares of heads, chosen tokens
+  choose_tokens_backward,       ///< the same; g.query, g.key, g.shares, of a loss of its own
+  convolution,            ///< x, kernels, y: over the latest tokens of each channel, activated
+  convolution_backward,   ///< g.y, x, kernels, w.kernels, g.x
+  delta_rule,             ///< query, key and value in one, rates, decay (two), decays, inverses, y
+  delta_rule_backward,    ///< g.y, then as forward but y, w.decay (two), g.mixed, g.rates
+  state_space,            ///< mixed, rates, decay (three), decays, y
+  state_space_backward,   ///< g.y, then as forward but y, w.decay (three), g.mixed, g.rates
+  gated_norm,             ///< x, gate, weight, statistics, y: the norm of x by silu(gate)
+  gated_norm_backward,    ///< g.y, x, gate, statistics, weight, w.weight, g.x, g.gate
+  output_gate,            ///< x, gate, y = x sigmoid(gate)
+  output_gate_backward,   ///< g.y, x, gate, g.x, g.gate
+  scale_shares,           ///< shares of a token's experts, a factor an expert, scaled
+  scale_shares_backward,  ///< g.scaled, shares, factors, w.factors, g.shares
+  soft_cap,               ///< x, y = c tanh(x / c)
+  soft_cap_backward,      ///< g.y, y, g.x
+  weighing,               ///< x, a weight a row, y
+  weighing_backward,      ///< g.y, x, weights, g.x, g.weights
+  join_key,               ///< each head's own part, the part of all heads, keys
+  join_key_backward,      ///< g.keys, g.own, g.shared
+  modulation,             ///< x, modulation, y: adaLN's scale and shift of x, or its gate
+  modulation_backward,    ///< g.y, x, modulation, g.x, g.modulation
+  squared_loss,           ///< predicted, noise
+  squared_loss_backward,  ///< noise, predicted, which its gradient replaces
+  all_reduce,             ///< what is summed
+  all_gather,             ///< this rank's tokens, those of all
+  reduce_scatter,         ///< what is summed, this rank's tokens of the sum
+  context_all_to_all,     ///< what goes to the context group's ranks, what comes from them
+  all_to_all,             ///< what goes to the group's ranks, what comes from them
+  cpu_experts,            ///< x, shares, output
+  cpu_experts_backward,   ///< g.output, x, shares, g.x, g.shares
+  update,                 ///< weight, w.weight, then its states
 };
 
 /// Rows x columns x inner of a GEMM, `batch` of them: out[m,n] = a[m,k] b[k,n]
@@ -191,7 +194,7 @@ struct Operator {
   Bytes widened;           ///< of it: packed weights read and their wide copies written, which the
                            ///< product waits for
   Bytes cpu_keeps;         ///< on_cpu: in host memory, from forward to backward
-  GemmShape gemm;          ///< matmul, and the loss that has the head's matmul inside
+  GemmShape gemm;          ///< matmul, and what has matmuls inside: loss, feed-forward in tiles
   bool causal = false;     ///< attention
   std::uint32_t draw = 0;  ///< what drops elements: its number among those of its layer, backward
                            ///< as forward

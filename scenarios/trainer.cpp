@@ -14,7 +14,8 @@ const std::vector<std::string>& trainer_keys() {
       "experts",   "dropout",         "ema",
       "optimizer", "optimizer_state", "optimizer_in_backward",
       "method",    "causal_skip",     "lora",
-      "frozen",    "recompute",       "packed"};
+      "frozen",    "recompute",       "packed",
+      "mlp_tiles"};
   return keys;
 }
 
@@ -45,6 +46,8 @@ text::Text trainer_must_bring(const std::string& key, const json& value) {
         {plain_logit()});
   else if (key == "fused_kernels" && value == true)
     how = "which the trainer must bring, such as Liger Kernel's";
+  else if (key == "mlp_tiles" && value != 1)
+    how = "which the trainer must bring, such as DeepSpeed's TiledMLP or Liger Kernel's";
   else if (key == "optimizer" && value == "adam8bit")
     how = "which the trainer must bring, such as bitsandbytes' AdamW8bit";
   else if (key == "optimizer" && value == "paged_adam8bit")

@@ -55,6 +55,9 @@ void refuse_methods(const models::Model& model, const models::Workload& workload
   refuse(description::needs_whole_matrices(workload.optimizer), "training.optimizer",
          "no device updates by " + std::string(name_of(workload.optimizer)) + " for real",
          "write adam, lion or sgd; simulate knows more");
+  refuse(workload.mlp_tiles > 1, "training.mlp_tiles",
+         "feed-forwards in tiles, which no device computes for real",
+         "write 1; simulate knows more");
   refuse(workload.document > 0 && workload.document < workload.sequence, "training.packed",
          "documents shorter than training.sequence, which no device computes apart for real",
          "write true; simulate knows more");

@@ -14,6 +14,7 @@ namespace spillway::description {
 
 enum class ActivationPolicy {
   keep,
+  offload,
   checkpoint_gpu,
   checkpoint_host,
   checkpoint_ssd,
@@ -22,7 +23,7 @@ enum class ActivationPolicy {
   plan,
 };
 template <>
-inline constexpr auto names_of<ActivationPolicy> = in_order("keep", "checkpoint_gpu",
+inline constexpr auto names_of<ActivationPolicy> = in_order("keep", "offload", "checkpoint_gpu",
                                                             "checkpoint_host", "checkpoint_ssd",
                                                             "swap", "tensor_cache", "plan");
 /// Which saved tensors stay on the GPU follows from the machine: a planner or a cache decides.
@@ -44,6 +45,15 @@ constexpr LeftOpen left_open(ActivationPolicy policy, bool by_fates) {
 constexpr ActivationPolicy with_room_for_all(ActivationPolicy policy) {
   return policy == ActivationPolicy::tensor_cache ? ActivationPolicy::keep : policy;
 }
+/// Operators by what they keep for backward.
+///   attention   query, key, value, output and what its softmax needs
+///   activation  what goes into the activation, or the gated product, of a feed-forward
+///   norm        inputs and statistics; the first of a block: the block's input
+///   product     inputs of matrices
+enum class SavingOperator { attention, activation, norm, product };
+template <>
+inline constexpr auto names_of<SavingOperator> = in_order("attention", "activation", "norm",
+                                                          "product");
 enum class SwapOrder { offloading_benefit, layer };
 template <>
 inline constexpr auto names_of<SwapOrder> = in_order("offloading_benefit", "layer");
@@ -86,6 +96,7 @@ struct ActivationsPart {
   std::uint64_t checkpoint_every = 1;
   std::optional<Bytes> swap_bytes;  ///< auto: planned; `all_bytes`: no limit
   std::vector<std::string> homes;
+  std::optional<std::vector<SavingOperator>> offloaded;  ///< of offload; none: everything
   std::optional<SwapOrder> order;
   std::optional<MinSwap> min_swap;
   std::optional<std::uint64_t> checkpoints_per_block;
@@ -135,7 +146,8 @@ void tensor_cache_knobs(Io& io, Part& part) {
 template <class Io, class Part>
 void activations_knobs(Io& io, Part& part) {
   io.alias({"policy",
-            "saved tensors: keep on the GPU, recompute from checkpoints there (checkpoint_gpu), in "
+            "saved tensors: keep on the GPU, offload to host memory or SSD and back a layer ahead, "
+            "recompute from checkpoints there (checkpoint_gpu), in "
             "host memory or on SSD, swap what makes the step shortest, cache tensors on SSD, or "
             "follow a plan",
             "activation_checkpointing.cpu_checkpointing; the trainer's gradient checkpointing"},
@@ -149,6 +161,11 @@ void activations_knobs(Io& io, Part& part) {
        "swap and tensor_cache"},
       part.swap_bytes, "all", all_bytes);
   io.texts({"homes", "where it goes, first place first"}, part.homes, {"host", "ssd"});
+  io.optional({"offloaded",
+               "operators whose saved tensors leave; everything that blocks save where nobody says "
+               "more",
+               "", "any with activations.policy offload"},
+              part.offloaded);
   io.optional(
       {"order", "who is swapped first: by FLOPs saved a byte, or as in the model", "", "lohan"},
       part.order);

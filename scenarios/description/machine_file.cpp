@@ -284,7 +284,8 @@ void read_threads(const Defaults& fill, MachineFile& machine) {
        "3 GB/s: of 32 files at once, read or written past free memory, Linux moves 80 to 115 GB/s "
        "(Axboe, patches of RWF_UNCACHED, 2024)");
   fill("dirty_background", host.dirty_background, 0.1, "vm.dirty_background_ratio of Linux");
-  fill("dirty_limit", host.dirty_limit, 0.2, "vm.dirty_ratio of Linux");
+  fill("dirty_limit", host.dirty_limit, std::max(0.2, host.dirty_background),
+       "vm.dirty_ratio of Linux, at least host.dirty_background");
   const bool shares = machine.gpu.shares_host;
   fill("launch", host.launch, Seconds(0),
        shares ? "kernels are calls of the host"

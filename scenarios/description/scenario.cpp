@@ -93,6 +93,7 @@ void training_fields(Io& io, T& training) {
   io("sequence", training.sequence);
   io("attention", training.attention);
   io("fused_kernels", training.fused_kernels);
+  io("mlp_tiles", training.mlp_tiles);
   io("loss", training.loss);
   io("experts", training.experts);
   io("dropout", training.dropout);

@@ -115,8 +115,8 @@ inline constexpr auto names_of<AttentionKind> = in_order("flash", "materialized"
 ///   in_place  logits and their softmax in fp32, whose gradient takes its place: 6 B.
 ///             Source  Megatron-LM's cross entropy
 ///   chunked   of logits that are whole in the type of the kernels, an eighth of the tokens at a
-///             time: what is in fp32 is that of one chunk. Source  torchtune,
-///             CEWithChunkedOutputLoss, compiled
+///             time: the compiled kernel makes one chunk's gradient in that type from the logits.
+///             Source  torchtune, CEWithChunkedOutputLoss, compiled
 ///   fused     with the product of the head, in chunks of tokens: whole logits never exist.
 ///             Source  Liger Kernel
 enum class LossKind : std::uint8_t { plain, in_place, chunked, fused };
@@ -234,6 +234,7 @@ struct Training {
   std::uint64_t sequence = 1024;  ///< tokens
   AttentionKind attention = AttentionKind::flash;
   bool fused_kernels = true;        ///< the gated product of a feed-forward is one kernel
+  std::uint64_t mlp_tiles = 1;      ///< parts of the tokens in dense feed-forwards
   LossKind loss = LossKind::fused;  ///< where a scenario says nothing, as fused_kernels: or plain
   ExpertLayout experts = ExpertLayout::stacked;
   ExpertLoad expert_load;

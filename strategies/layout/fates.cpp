@@ -210,6 +210,61 @@ ActivationPlan recompute_operators(const models::Model& model, const StepProgram
   return plan;
 }
 
+namespace {
+
+std::optional<description::SavingOperator> saved_as(models::OperatorFunction function) {
+  using description::SavingOperator;
+  switch (function) {
+    case models::OperatorFunction::attention:
+      return SavingOperator::attention;
+    case models::OperatorFunction::activation:
+    case models::OperatorFunction::gated_product:
+      return SavingOperator::activation;
+    case models::OperatorFunction::norm:
+      return SavingOperator::norm;
+    case models::OperatorFunction::product:
+    case models::OperatorFunction::tiled_feed_forward:
+      return SavingOperator::product;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Only the layer itself reads it, or it is the input of a block that no layer behind it reads.
+bool is_of_layer(const StepProgram& program, const Touched& touched, TensorId id,
+                 std::uint32_t layer) {
+  const models::Tensor& tensor = program.tensors[id];
+  return !touched.by_several[id] ||
+         (tensor.is_residual && tensor.layer + 1 == layer && touched.last_forward[id] == layer);
+}
+
+/// What named operators of blocks keep for backward leaves; without names, what any of them keeps.
+///   Source  torchtune, enable_activation_offloading; Megatron-LM, --offload-modules
+ActivationPlan offload_saved(const description::ActivationsPart& part, const models::Model& model,
+                             const StepProgram& program) {
+  ActivationPlan plan = keep_everything(program);
+  const Touched touched = touched_by_layers(program);
+  const bool to_host = part.homes.empty() || part.homes.front() == "host";
+  const auto leaves = [&](const Operator& op) {
+    if (!part.offloaded) return true;
+    const auto named = saved_as(op.function);
+    return named && std::find(part.offloaded->begin(), part.offloaded->end(), *named) !=
+                        part.offloaded->end();
+  };
+  for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer) {
+    if (!model.layers[layer].is_block) continue;
+    const models::Span forward = program.layers[layer].forward;
+    for (std::uint32_t i = forward.first; i < forward.last; ++i)
+      if (leaves(program.operators[i]))
+        for (const TensorId id : program.operators[i].saved)
+          if (is_activation(program, id) && is_of_layer(program, touched, id, layer))
+            plan.fates[id] = to_host ? Fate::host : Fate::ssd;
+  }
+  return plan;
+}
+
+}  // namespace
+
 ActivationPlan checkpoint_blocks(const models::Model& model, const StepProgram& program,
                                  Fate inputs, std::uint64_t every) {
   ActivationPlan plan = keep_everything(program);
@@ -306,6 +361,8 @@ std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strat
   switch (strategy.activations.policy) {
     case ActivationPolicy::keep:
       return recompute_operators(model, program);
+    case ActivationPolicy::offload:
+      return offload_saved(strategy.activations, model, program);
     case ActivationPolicy::plan:
       if (activation_planner(strategy)) return std::nullopt;
       return keep_everything(program);  // plans of tensors, not of layers: see tensor_by_tensor

@@ -28,6 +28,8 @@ bool begins_module(models::OperatorFunction function) {
     case OperatorFunction::gated_norm_backward:
     case OperatorFunction::product:
     case OperatorFunction::product_input_gradient:
+    case OperatorFunction::tiled_feed_forward:
+    case OperatorFunction::tiled_feed_forward_backward:
     case OperatorFunction::fused_loss:
     case OperatorFunction::fused_loss_backward:
       return true;

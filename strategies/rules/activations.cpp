@@ -107,6 +107,23 @@ constexpr Rule activations_rows[] = {
     {.path = "strategy.activations.homes",
      .holds =
          [](const Case& c) {
+           return policy_of(c) != ActivationPolicy::offload ||
+                  c.parts().activations.homes.size() == 1;
+         },
+     .why = "activations.policy offload has one home",
+     .hint = "write [\"host\"] or [\"ssd\"]",
+     .settles = {.set = [](description::Scenario& s) { s.strategy.activations.homes = {"host"}; },
+                 .reason = "what is offloaded goes to host memory where nobody says more"}},
+    {.path = "strategy.activations.offloaded",
+     .holds =
+         [](const Case& c) {
+           return !c.parts().activations.offloaded || policy_of(c) == ActivationPolicy::offload;
+         },
+     .why = "only activations.policy offload asks which operators' tensors leave",
+     .hint = "leave it out, or use activations.policy offload"},
+    {.path = "strategy.activations.homes",
+     .holds =
+         [](const Case& c) {
            return policy_of(c) != ActivationPolicy::swap || !c.parts().activations.homes.empty();
          },
      .why = "activations.policy swap has no activations.homes to swap to",

@@ -52,7 +52,8 @@ std::vector<std::string> drive_users(const Case& subject) {
   if (parts.optimizer.home == Home::ssd && any_drive) users.emplace_back("optimizer.home");
   if (lie_on_storage(parts.gradients.policy) && any_drive) users.emplace_back("gradients.policy");
   if (policy == ActivationPolicy::checkpoint_ssd ||
-      (moves_by_plan(policy) && activations_go_to(subject, "ssd")))
+      ((moves_by_plan(policy) || policy == ActivationPolicy::offload) &&
+       activations_go_to(subject, "ssd")))
     users.emplace_back("activations.policy");
   return users;
 }

@@ -193,6 +193,37 @@ TEST(StepProgram, AChunkedLossTakesTwoBytesALogitAndTwoOfAnEighth) {
   EXPECT_THAT(workspaces, testing::ElementsAre(0u, 2 * words / 8));
 }
 
+/// h 64, f 96, two layers; 32 tokens in 4 tiles: gate, up and product of 8 tokens, and in backward
+/// the gradient of the product. What a tile made is made again: three products more in each layer.
+TEST(StepProgram, AFeedForwardInTilesKeepsItsInputAlone) {
+  const Model model = from_config(tiny_llama);
+  Workload w = workload(2, 16);
+  const StepProgram whole = build_step_program(model, w);
+  w.mlp_tiles = 4;
+  const StepProgram tiled = build_step_program(model, w);
+  const std::uint64_t inner = 8 * 96 * 2;
+  std::vector<std::uint64_t> workspaces;
+  for (const Operator& op : tiled.operators) {
+    if (op.function == OperatorFunction::tiled_feed_forward) {
+      workspaces.push_back(op.workspace.value());
+      EXPECT_EQ(op.saved, std::vector<TensorId>{op.operands.front().tensor});
+    }
+    if (op.function == OperatorFunction::tiled_feed_forward_backward)
+      workspaces.push_back(op.workspace.value());
+  }
+  EXPECT_THAT(workspaces, testing::ElementsAre(3 * inner, 3 * inner, 4 * inner, 4 * inner));
+  EXPECT_EQ(tiled.forward_flops(), whole.forward_flops());
+  EXPECT_EQ(tiled.flops(tiled.backward).value(),
+            whole.flops(whole.backward).value() + 2 * 2.0 * 32 * 64 * 96 * 3);
+  const auto saved = [](const StepProgram& program) {
+    std::uint64_t bytes = 0;
+    for (const TensorId id : program.saved_by(1)) bytes += program.tensors[id].bytes.value();
+    return bytes;
+  };
+  // gate and up for their product, the product for the last matrix
+  EXPECT_EQ(saved(whole) - saved(tiled), 3 * 32 * 96 * 2);
+}
+
 TEST(StepProgram, OnlyFlashAttentionLeavesOutWhatTheMaskHides) {
   Workload skip = workload(2, 16), whole = skip;
   skip.causal_skip = true;

@@ -3,6 +3,7 @@
 #include "tests/strategies/systems/systems.hpp"
 
 #include <gmock/gmock.h>
+#include <set>
 
 namespace spillway::strategies {
 namespace {
@@ -65,6 +66,39 @@ std::vector<models::TensorId> outputs_of(const Planned& planned,
     return outputs;
   }
   return {};
+}
+
+TEST(Offload, TakesWhatNamedOperatorsOfBlocksSaveAndNothingElse) {
+  const Planned planned("llama");
+  description::Strategy strategy;
+  strategy.activations.policy = description::ActivationPolicy::offload;
+  strategy.activations.homes = {"ssd"};
+  strategy.activations.offloaded = std::vector{description::SavingOperator::attention};
+  const auto some = fates_of_policy(strategy, planned.model(), planned.program());
+  std::set<models::TensorId> expected;
+  for (const models::LayerSpan& layer : planned.program().layers)
+    for (std::uint32_t i = layer.forward.first; i < layer.forward.last; ++i) {
+      const models::Operator& op = planned.program().operators[i];
+      if (op.function == models::OperatorFunction::attention)
+        expected.insert(op.saved.begin(), op.saved.end());
+    }
+  ASSERT_FALSE(expected.empty());
+  for (models::TensorId id = 0; id < some->fates.size(); ++id)
+    EXPECT_EQ(some->of(id), expected.contains(id) ? Fate::ssd : Fate::keep)
+        << planned.program().tensors[id].name;
+  // without names: all that a block saves, its input too; the head keeps what it has
+  strategy.activations.homes = {"host"};
+  strategy.activations.offloaded.reset();
+  const auto all = fates_of_policy(strategy, planned.model(), planned.program());
+  for (const models::TensorId id : planned.program().saved_by(1))
+    if (planned.program().tensors[id].role == models::TensorRole::activation) {
+      EXPECT_EQ(all->of(id), Fate::host) << planned.program().tensors[id].name;
+    }
+  const auto head = static_cast<std::uint32_t>(planned.model().layers.size() - 1);
+  for (const models::TensorId id : planned.program().saved_by(head))
+    if (planned.program().tensors[id].layer == head) {
+      EXPECT_EQ(all->of(id), Fate::keep) << planned.program().tensors[id].name;
+    }
 }
 
 TEST(OperatorsToRerun, AreNoneWhereEverythingIsThere) {

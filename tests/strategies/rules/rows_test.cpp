@@ -78,6 +78,9 @@ constexpr Breaks of_activations[] = {
        s.strategy.activations.policy = ActivationPolicy::checkpoint_host;
      }},
     {"lohan", [](Scenario& s) { s.strategy.activations.homes.clear(); }},
+    {"resident", [](Scenario& s) { s.strategy.activations.policy = ActivationPolicy::offload; }},
+    {"resident",
+     [](Scenario& s) { s.strategy.activations.offloaded = std::vector{SavingOperator::norm}; }},
     {"ssdtrain",
      [](Scenario& s) {
        s.strategy.activations.homes = {"host", "ssd"};
@@ -339,6 +342,18 @@ constexpr Breaks of_updates[] = {
        s.training.optimizer = OptimizerKind::adam8bit;
        s.training.optimizer_state = StateWidth::bf16;
      }},
+    {"resident", [](Scenario& s) { s.training.mlp_tiles = 2, with_adapters(s); }},
+    {"resident", [](Scenario& s) { s.training.optimizer = OptimizerKind::paged_adam8bit; }},
+    {"resident", [](Scenario& s) { s.training.optimizer = OptimizerKind::muon, with_adapters(s); }},
+    {"resident",
+     [](Scenario& s) {
+       s.training.packed = {true, s.training.sequence + 1};
+     }},
+    {"resident",
+     [](Scenario& s) {
+       s.training.method = Method::qlora;
+       s.training.lora.base = BaseType::bf16;
+     }},
     {"zero_offload", [](Scenario& s) { s.training.optimizer_in_backward = true; }},
     {"resident",
      [](Scenario& s) {
@@ -377,6 +392,14 @@ constexpr Breaks of_experts[] = {
     {"resident",
      [](Scenario& s) {
        s.training.expert_load.counts = {4, 0, 0, 0};
+     },
+     with_experts},
+    {"resident", [](Scenario& s) { s.training.mlp_tiles = 2; }, with_experts},
+    {"zero_infinity",
+     [](Scenario& s) {
+       s.strategy.weights.experts = ExpertPlace::alone;
+       s.training.expert_load.zipf = 1;
+       s.training.experts = ExpertLayout::separate;
      },
      with_experts},
     {"resident", [](Scenario& s) { s.strategy.weights.experts = ExpertPlace::alone; }},
