@@ -30,6 +30,14 @@ text::Text largest_buffers(const result::Result& result) {
   return text::filled("; the largest parts are {}", {text::joined(words, ", ")});
 }
 
+bool is_more_than_is_sold(const result::Result& result) {
+  const auto shortages = result::shortages_of(result);
+  return std::any_of(shortages.begin(), shortages.end(), [](const result::TierNeed& need) {
+    return (need.tier == "host" && explore::sold_host_memory(need.needed) == 0) ||
+           (need.tier == "gpu" && explore::sold_gpu_memory(need.needed) == 0);
+  });
+}
+
 }  // namespace
 
 text::Text advice_on(const explore::Backend& backend, const description::Scenario& scenario,
@@ -37,7 +45,8 @@ text::Text advice_on(const explore::Backend& backend, const description::Scenari
   const text::Text lacks = explore::no_room(result) + largest_buffers(result);
   const auto enough = explore::more_memory(backend, scenario, result, resolve);
   if (enough) return lacks + "; it fits with " + enough->words;
-  return lacks + "; no memory that is sold makes it fit";
+  if (is_more_than_is_sold(result)) return lacks + "; no memory that is sold holds it";
+  return lacks;  // time ran out, or one purchase after the other was too little
 }
 
 }  // namespace spillway::answers

@@ -173,8 +173,10 @@ class Experiment {
   std::vector<Metric> metrics_;
 };
 
+/// A parameter may move so many times its value.
+constexpr double widest = 10;
+
 LeastSquaresProblem problem_of(const std::vector<MachineParameter>& parameters) {
-  constexpr double widest = 10;
   LeastSquaresProblem problem;
   for (const MachineParameter& parameter : parameters) {
     problem.start.push_back(parameter.value());
@@ -210,7 +212,7 @@ std::string note_on(const result::Fit& fit, std::size_t j, const LeastSquaresPro
 /// met at a value of its own while all other parameters stay; with the parameter itself between.
 void add_interval(result::FitParameter& one, const MachineParameter& parameter, std::size_t j,
                   const std::vector<result::FitFigure>& figures, double value) {
-  constexpr double pins = 0.1, widest = 10;
+  constexpr double pins = 0.1;
   double low = value, high = value;
   for (const result::FitFigure& figure : figures) {
     const double slope = figure.sensitivity[j];

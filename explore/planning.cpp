@@ -98,6 +98,10 @@ void faster_host_memory(Scenario& scenario) {
   scenario.machine.host.memory_rate = scenario.machine.host.memory_rate * 2;
 }
 
+void faster_page_cache(Scenario& scenario) {
+  scenario.machine.host.page_cache = scenario.machine.host.page_cache * 2;
+}
+
 void faster_gpu(Scenario& scenario) {
   description::GpuSpec& gpu = scenario.machine.gpu;
   for (auto* rates : {&gpu.compute, &gpu.attention})
@@ -262,6 +266,8 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   };
   if (scenario.strategy.weights.experts_on_cpu())
     steps.emplace_back("twice the memory rate of the cpu", faster_host_memory);
+  if (scenario.strategy.io_engine == description::IoEngine::buffered)
+    steps.emplace_back("twice the page cache rate", faster_page_cache);
   for (const description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
       steps.emplace_back("one more ssd", faster_storage);

@@ -37,7 +37,8 @@ class Checker {
     for (const Tensor& tensor : p_.tensors) {
       const bool of_frozen = tensor.weight && tensor.role != TensorRole::weight;
       ENSURE((of_frozen && tensor.elements == 0) ||
-                 (tensor.elements > 0 && tensor.bytes >= Bytes(tensor.elements / 2)),
+                 (tensor.elements > 0 && (tensor.bytes >= Bytes(tensor.elements / 2) ||
+                                          tensor.role == TensorRole::variance)),
              tensor.name + " has no size");
     }
   }

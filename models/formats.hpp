@@ -32,8 +32,8 @@ struct NumberFormat {
     return format;
   }
 
-  /// Bytes of so many numbers with their scales. Each of the two is rounded up to whole bytes, and
-  /// a block that is not full has a scale like any other.
+  /// Bytes of so many numbers with their scales. Each kind is rounded up to whole bytes, and a
+  /// block that is not full has a scale like any other.
   constexpr std::uint64_t bytes(std::uint64_t elements) const {
     const std::uint64_t numbers = whole_bytes(elements, type);
     if (block == 0) return numbers;
@@ -42,9 +42,9 @@ struct NumberFormat {
           description::divide_up(elements, block) + description::divide_up(elements, scale_block),
           scale);
     const std::uint64_t scales = description::divide_up(elements, block);
-    const std::uint64_t scale_bytes = numbers + whole_bytes(scales, scale);
-    if (scale_block == 0) return scale_bytes;
-    return scale_bytes +
+    const std::uint64_t with_scales = numbers + whole_bytes(scales, scale);
+    if (scale_block == 0) return with_scales;
+    return with_scales +
            whole_bytes(description::divide_up(scales, scale_block), ElementType::fp32);
   }
   /// Kernels do not compute with it: each use widens it first.

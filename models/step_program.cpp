@@ -35,10 +35,11 @@ class WorkloadCheck {
   }
 
  private:
-  void complain(const char* path, std::string message) {
+  void complain(const char* path, std::string message, std::string hint = "") {
     description::Complaint complaint;
     complaint.path = path;
     complaint.message = std::move(message);
+    complaint.hint = std::move(hint);
     complaints_.push_back(std::move(complaint));
   }
 
@@ -66,13 +67,17 @@ class WorkloadCheck {
   void shares_samples() {
     const std::uint64_t ways = w_.context * w_.tensor;
     if (w_.sequence % w_.context != 0)
-      complain("parallel.context", std::to_string(w_.context) + " ranks cannot share " +
-                                       std::to_string(w_.sequence) + " tokens");
+      complain("parallel.context",
+               std::to_string(w_.context) + " ranks cannot share " + std::to_string(w_.sequence) +
+                   " tokens",
+               "use a divisor of training.sequence");
     for (const auto& [what, count] : a_.shared_by_ranks())
       if (std::string(what).ends_with("heads") && count % ways != 0)
-        complain("parallel.context", std::to_string(w_.context) + " x tensor " +
-                                         std::to_string(w_.tensor) + " ranks cannot share the " +
-                                         std::to_string(count) + " " + what + " of " + a_.name);
+        complain("parallel.context",
+                 std::to_string(w_.context) + " x tensor " + std::to_string(w_.tensor) +
+                     " ranks cannot share the " + std::to_string(count) + " " + what + " of " +
+                     a_.name,
+                 "let context x tensor divide them");
     const bool recurs = std::any_of(a_.blocks.begin(), a_.blocks.end(), [](const auto& block) {
       return block.mixer != Mixer::attention && block.mixer != Mixer::none;
     });

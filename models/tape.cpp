@@ -24,6 +24,8 @@ OperatorKind kind_of(OperatorFunction function) {
     case OperatorFunction::product:
     case OperatorFunction::product_input_gradient:
     case OperatorFunction::product_weight_gradient:
+    case OperatorFunction::tiled_feed_forward:
+    case OperatorFunction::tiled_feed_forward_backward:
       return OperatorKind::matmul;
     case OperatorFunction::attention:
     case OperatorFunction::attention_backward:
@@ -102,15 +104,17 @@ void Tape::add_weights() {
   const Formats formats(w.precision, w.optimizer, w.states, w.adapters, w.base);
   const WeightFormats& trained = formats.trained(model_);
   add_tensors(TensorRole::weight, "",
-              [&](const WeightTensor& weight) { return formats.numbers(weight); });
-  add_tensors(TensorRole::weight_gradient, ".gradient", [&](const WeightTensor& weight) {
-    return weight.frozen ? std::nullopt : trained.gradient;
+              [&](std::uint32_t i) { return formats.numbers(model_.weights[i]); });
+  add_tensors(TensorRole::weight_gradient, ".gradient", [&](std::uint32_t i) {
+    return model_.weights[i].frozen ? std::nullopt : trained.gradient;
   });
+  std::vector<std::vector<StateFormat>> states;  // of each weight
+  for (const WeightTensor& weight : model_.weights)
+    states.push_back(weight.frozen ? std::vector<StateFormat>() : formats.of(weight).states);
   for (const StateFormat& state : trained.states) {
     const auto [role, suffix] = state_tensor(state.kind);
-    add_tensors(role, suffix, [&](const WeightTensor& weight) -> std::optional<NumberFormat> {
-      if (weight.frozen) return std::nullopt;
-      for (const StateFormat& own : formats.of(weight).states)
+    add_tensors(role, suffix, [&](std::uint32_t i) -> std::optional<NumberFormat> {
+      for (const StateFormat& own : states[i])
         if (own.kind == state.kind) return own.format;
       return std::nullopt;
     });
@@ -125,12 +129,11 @@ std::uint64_t Tape::elements_of(const WeightTensor& weight) const {
   return weight.cut != Cut::none ? split(own) : own;
 }
 
-void Tape::add_tensors(
-    TensorRole role, const char* suffix,
-    const std::function<std::optional<NumberFormat>(const WeightTensor&)>& format) {
+void Tape::add_tensors(TensorRole role, const char* suffix,
+                       const std::function<std::optional<NumberFormat>(std::uint32_t)>& format) {
   for (std::uint32_t i = 0; i < model_.weights.size(); ++i) {
     const WeightTensor& weight = model_.weights[i];
-    const std::optional<NumberFormat> numbers = format(weight);
+    const std::optional<NumberFormat> numbers = format(i);
     Tensor tensor;
     tensor.name = weight.name + suffix;
     tensor.role = role;
@@ -366,7 +369,7 @@ void Tape::orthogonalize(Operator& update, const WeightTensor& weight) {
   constexpr std::uint64_t iterations = 5, width = 2;
   const std::uint64_t m = std::min(weight.inputs(), weight.outputs());
   const std::uint64_t n = std::max(weight.inputs(), weight.outputs());
-  const std::uint64_t count = weight.parameters.value() / (m * n);
+  const std::uint64_t count = elements_of(weight) / (m * n);  // of this rank's experts
   const double rows = static_cast<double>(m), columns = static_cast<double>(n);
   update.flops = Flops(static_cast<double>(count * iterations) *
                        (4 * rows * rows * columns + 2 * rows * rows * rows));

@@ -105,9 +105,9 @@ class Tape {
   };
 
   void add_weights();
-  /// One for each weight: `count` elements of `bytes`, of one rank.
+  /// One for each weight, of one rank, in the format of the weight with that number; none: empty.
   void add_tensors(TensorRole role, const char* suffix,
-                   const std::function<std::optional<NumberFormat>(const WeightTensor&)>& format);
+                   const std::function<std::optional<NumberFormat>(std::uint32_t)>& format);
   std::uint64_t elements_of(const WeightTensor& weight) const;
   bool goes_back() const { return layer_ >= first_trained_; }
   void add_updates();

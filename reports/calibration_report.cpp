@@ -94,7 +94,7 @@ void add_drive(const DriveForecast& drive, view::Document& into) {
                     drive.day_by_rating) +
             ". ";
   else
-    text += "Its maker's rating is not in the machine file. ";
+    text += "The machine file has no rating of this drive. ";
   if (drive.least_left)
     text +=
         said_of("By what it has used up so far",

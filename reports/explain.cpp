@@ -245,16 +245,28 @@ std::string written(const Result& r, const char* pointer) {
   return r.scenario.contains(number) ? r.scenario.at(number).get<std::string>() : "";
 }
 
+/// Numbers of ranks that ZeRO shares weights among.
+constexpr const char* sharing[] = {"/parallel/data", "/parallel/context"};
+
 /// A GPU is never ahead of the thread that launches its kernels.
 void add_launches(std::vector<Text>& all, const Result& r) {
   const std::string launch = written(r, "/host/launch"), hooks = written(r, "/host/module_hooks");
-  const nlohmann::json::json_pointer stage("/parallel/zero_stage"), ranks("/parallel/data");
-  const bool gathers = !knob_is(r, "/weights/home", "gpu") ||
-                       (r.scenario.contains(ranks) && r.scenario.at(ranks) > 1);
+  const nlohmann::json::json_pointer stage("/parallel/zero_stage");
+  const bool shared = std::any_of(std::begin(sharing), std::end(sharing), [&r](const char* ranks) {
+    const nlohmann::json::json_pointer at(ranks);
+    return r.scenario.contains(at) && r.scenario.at(at) > 1;
+  });
+  const bool gathers = !knob_is(r, "/weights/home", "gpu") || shared;
   const bool hooked =
       gathers && r.scenario.contains(stage) && r.scenario.at(stage) == 3 && hooks != "0 s";
   if (launch.empty() || (launch == "0 s" && !hooked)) return;
-  if (hooked)
+  if (hooked && launch == "0 s")
+    all.push_back(
+        filled("A thread of the host runs {} of ZeRO-3's hooks for each module "
+               "(host.module_hooks): where layers are small the GPU waits for it, busy all the "
+               "while.",
+               {hooks}));
+  else if (hooked)
     all.push_back(filled(
         "A thread of the host launches kernels, {} each (host.launch), and runs {} of ZeRO-3's "
         "hooks for each module (host.module_hooks): where layers are small the GPU waits for it, "

@@ -172,7 +172,7 @@ constexpr std::array<std::string_view, 25> quiet{
     "amp",        "leaf_module",  "expert_parallel", "bfloat16",        "autotuning_config"};
 
 /// What DeepSpeed does with a key and we do not.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 24> not_modelled{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> not_modelled{{
     {"zero_optimization.zero_quantized_weights",
      "ZeRO++ gathers weights in 8 bits; here in 16, so network bytes are an upper bound"},
     {"zero_optimization.zero_quantized_gradients",
@@ -200,7 +200,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> not_mode
     {"quantize_training", "quantization while it trains is not simulated"},
     {"weight_quantization", "quantized weights are not simulated"},
     {"sparse_attention", "attention is dense here"},
-    {"sequence_parallel_size", "sequences are not split over ranks here"},
     {"torch_autocast", "weights stay as wide as they are; see the precision that was taken"},
     {"compile.deepcompile", "DeepCompile moves gathers and offloads by its own plan"},
     {"bf16.bf16_master_weights_and_grads", "masters are fp32 here, so memory is an upper bound"},

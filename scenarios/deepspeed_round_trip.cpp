@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/description/names.hpp"
 #include "strategies/layout/landing.hpp"
 
 namespace spillway::scenarios {
@@ -130,6 +131,11 @@ std::string words_of(const json& value) {
 
 }  // namespace
 
+bool one_optimizer_in_deepspeed(const description::Training& one,
+                                const description::Training& other) {
+  return one.optimizer == other.optimizer || (one.has_plain_adam() && other.has_plain_adam());
+}
+
 std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
                                                         const Scenario& back) {
   const Comparison comparison(asked, back);
@@ -148,7 +154,7 @@ std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
   const json training = json(asked).at("training"), came = json(back).at("training");
   for (const char* key : {"precision", "optimizer_state"})
     compare(std::string("training.") + key, training.value(key, json()), came.value(key, json()));
-  if (!asked.training.has_plain_adam() || !back.training.has_plain_adam())  // Adam is AdamW there
+  if (!one_optimizer_in_deepspeed(asked.training, back.training))
     compare("training.optimizer", training.value("optimizer", json()),
             came.value("optimizer", json()));
   compare("training.micro_batch", asked.training.micro_batch, back.training.micro_batch);
@@ -156,9 +162,15 @@ std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
           back.training.gradient_accumulation);
   compare("parallel.data", asked.parallel.data, back.parallel.data);
   compare("parallel.context", asked.parallel.context, back.parallel.context);
+  if (asked.parallel.context > 1)
+    compare("parallel.context_kind", name_of(asked.parallel.context_kind),
+            name_of(back.parallel.context_kind));
   compare("parallel.tensor", asked.parallel.tensor, back.parallel.tensor);
   compare("parallel.pipeline", asked.parallel.pipeline, back.parallel.pipeline);
-  if (asked.parallel.data > 1)
+  if (asked.parallel.tensor > 1)
+    compare("parallel.sequence_parallel", asked.parallel.sequence_parallel,
+            back.parallel.sequence_parallel);
+  if (asked.parallel.replicas() > 1)
     compare("parallel.zero_stage", asked.parallel.zero_stage, back.parallel.zero_stage);
   return found;
 }

@@ -13,6 +13,10 @@ struct RoundTripDifference {
   std::string asked, comes;  ///< as people write them
 };
 
+/// Whether DeepSpeed has one optimizer for both: its Adam is AdamW.
+bool one_optimizer_in_deepspeed(const description::Training& one,
+                                const description::Training& other);
+
 /// What differs between a scenario and the one that came back, and changes a byte or a second:
 /// sizes that bind nothing, knobs of homes that are not used and "auto" for the number that it
 /// stands for are left out.

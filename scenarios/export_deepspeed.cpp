@@ -10,6 +10,7 @@
 #include "scenarios/deepspeed_round_trip.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/names.hpp"
+#include "scenarios/description/text.hpp"
 #include "scenarios/import_deepspeed.hpp"
 #include "scenarios/import_zero.hpp"
 #include "scenarios/trainer.hpp"
@@ -47,6 +48,8 @@ class Export {
                                                                                  : "fp16"}};
     if (scenario_.parallel.tensor > 1)
       config["tensor_parallel"] = {{"autotp_size", scenario_.parallel.tensor}};
+    if (scenario_.parallel.context > 1)
+      config["sequence_parallel_size"] = scenario_.parallel.context;
     if (uses_nvme()) config["aio"] = aio();
     return config;
   }
@@ -158,7 +161,7 @@ class Export {
   json offload_optimizer() const {
     const OptimizerPart& optimizer = parts_.optimizer;
     json section{{"device", device(optimizer.home)},
-                 {"pin_memory", parts_.gradients.d2h == CopyMemory::pinned}};
+                 {"pin_memory", parts_.gradients.d2h != CopyMemory::pageable}};
     if (optimizer.cpu_share != 1) section["ratio"] = optimizer.cpu_share;
     if (optimizer.roll_back) section["super_offload"] = true;
     if (optimizer.home != Home::ssd) return section;
@@ -203,11 +206,13 @@ void refuse_other_schedules(const Scenario& scenario, bool nearest) {
     cannot("gradients.policy", name_of(gradients));
   const ActivationPolicy activations = parts.activations.policy;
   if (activations == ActivationPolicy::swap || activations == ActivationPolicy::tensor_cache ||
-      activations == ActivationPolicy::plan || activations == ActivationPolicy::checkpoint_ssd)
+      activations == ActivationPolicy::plan || activations == ActivationPolicy::checkpoint_ssd ||
+      activations == ActivationPolicy::offload)
     cannot("activations.policy", name_of(activations));
   if (parts.optimizer.device == OptimizerDevice::near_storage)
     cannot("optimizer.device", name_of(parts.optimizer.device));
-  if (parts.optimizer.device == OptimizerDevice::gpu && parts.optimizer.home != Home::gpu)
+  const bool paged = scenario.training.optimizer == OptimizerKind::paged_adam8bit;
+  if (parts.optimizer.device == OptimizerDevice::gpu && parts.optimizer.home != Home::gpu && !paged)
     cannot("optimizer.home", name_of(parts.optimizer.home));
   if (parts.weights.experts && *parts.weights.experts != description::ExpertPlace::as_others)
     cannot("weights.experts", name_of(*parts.weights.experts));
@@ -235,9 +240,8 @@ void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
     if (!own.contains(key)) continue;  // everything is trained
     const json& value = own.at(key);
     if (value == assumed.value(key, json())) continue;
-    if (key == "optimizer" && scenario.training.has_plain_adam() &&
-        imported.training.has_plain_adam())
-      continue;  // DeepSpeed's Adam is AdamW
+    if (key == "optimizer" && one_optimizer_in_deepspeed(scenario.training, imported.training))
+      continue;
     exported.scenario["training"][key] = value;
     exported.overrides.push_back(fmt::format(
         "training.{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));
@@ -263,8 +267,8 @@ Attempt attempt(const Scenario& scenario, const models::Model& model,
   const Imported back = import_deepspeed(text, again, model, scenario.machine.gpus());
   made.exported.version = back.version;
   json whole = scenario;
-  for (const char* part : {"training", "strategy"}) whole[part] = back.scenario.at(part);
-  whole["parallel"].update(back.scenario.at("parallel"));
+  for (const char* part : {"training", "strategy", "parallel"})
+    whole[part] = back.scenario.at(part);
   made.exported.scenario = std::move(whole);
   add_what_import_is_told(scenario, made.exported);
   const Scenario told = read_scenario(made.exported.scenario, {}, systems).scenario;
@@ -290,9 +294,10 @@ std::string import_words(const Scenario& scenario, const Exported& exported) {
   std::string words = fmt::format("--deepspeed {} --sequence {}", exported.version.text(),
                                   scenario.training.sequence);
   const description::Parallel& parallel = scenario.parallel;
-  if (parallel.data != scenario.machine.gpus() / parallel.tensor)
+  if (parallel.data != scenario.machine.gpus() / (parallel.tensor * parallel.context))
     words += fmt::format(" --ranks {}", parallel.data);
-  for (const std::string& one : exported.overrides) words += " --set " + one;
+  for (const std::string& one : exported.overrides)
+    words += " --set " + description::shell_word(one);
   return words;
 }
 

@@ -88,6 +88,7 @@ class Import {
                                       {"tensor", tensor_ranks()},
                                       {"pipeline", 1},
                                       {"zero_stage", zero.stage()}};
+    if (context_ranks() > 1) imported_.scenario["parallel"]["context"] = context_ranks();
     imported_.scenario["strategy"] = zero.strategy(precision_);
     imported_.pinning_unsaid = zero.pinning_unsaid();
     if (!keys_.complaints().empty()) {
@@ -151,8 +152,11 @@ class Import {
            "upper bound");
     else if (mentions(type, "lamb"))
       note("optimizer.type: \"" + type + "\" has the states of Adam, as which it is taken");
-    else if (mentions(type, "lion") || mentions(type, "adagrad") || mentions(type, "muon") ||
-             mentions(type, "adafactor"))
+    else if (mentions(type, "muon"))
+      note("optimizer.type: \"" + type +
+           "\" that ranks share or the CPU does is taken as Adam: memory and bytes are upper "
+           "bounds, and its products, which take longer than Adam, are in no step");
+    else if (mentions(type, "lion") || mentions(type, "adagrad") || mentions(type, "adafactor"))
       note(
           "optimizer.type: \"" + type +
           "\" has fewer states than Adam, as which it is taken: memory and bytes are upper bounds");
@@ -236,8 +240,13 @@ class Import {
   std::uint64_t tensor_ranks() {
     return std::max<std::uint64_t>(1, keys_.count_or("/tensor_parallel/autotp_size", 1, 1));
   }
+  /// Of Ulysses, the only way in which DeepSpeed shares a sample's tokens.
+  std::uint64_t context_ranks() {
+    return std::max<std::uint64_t>(1, keys_.count_or("/sequence_parallel_size", 1, 1));
+  }
   std::uint64_t data_ranks() {
-    return std::max<std::uint64_t>(1, options_.ranks.value_or(gpus_ / tensor_ranks()));
+    const std::uint64_t all = gpus_ / (tensor_ranks() * context_ranks());
+    return std::max<std::uint64_t>(1, options_.ranks.value_or(all));
   }
 
   /// Of what nobody read: first of all, once each, sections that DeepSpeed does not know, since

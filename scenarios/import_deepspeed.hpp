@@ -31,13 +31,13 @@ struct Imported {
 };
 
 /// The scenario that a DeepSpeed configuration describes: full fine-tuning, or of the adapters that
-/// a file of PEFT's has beside it. "auto" becomes
-/// what the Hugging Face integration fills in: reduce bucket h^2, prefetch bucket 0.9 h^2,
-/// persistence 10 h. Settings that the file leaves out become the defaults of the version.
+/// a file of PEFT's has beside it. "auto" becomes what the Hugging Face integration fills in: reduce
+/// bucket h^2, prefetch bucket 0.9 h^2, persistence 10 h. Settings that the file leaves out become
+/// the defaults of the version.
 ///   Result  system resident (nothing offloaded), zero_offload (to the CPU) or zero_infinity (to
 ///           NVMe)
 ///   Throws  ScenarioError: wrong values, settings that DeepSpeed itself refuses, an autotuner's
-///           lists, sections about adapters, 8-bit optimizers
+///           lists, sections about adapters, 8-bit optimizers that are offloaded
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options);
 
 /// The same for a model and a number of GPUs that are known; `options.model` and `.machine` are

@@ -187,7 +187,11 @@ class Translator {
       if (!property.contains("x-retired")) known.push_back(key);
     for (const auto& [key, unused] : value.items()) {
       if (child_schema(&node, value, key)) continue;
-      const std::string near = description::nearest_name(key, known);
+      std::string near = description::nearest_name(key, known);
+      for (const std::string& part : known)  // a path that begins in the middle
+        if (const json* inside = child_schema(&node, value, part);
+            inside->contains("properties") && (*inside)["properties"].contains(key))
+          near = part + "." + key;
       const std::string hint = near.empty() ? fmt::format("known: {}", fmt::join(known, ", "))
                                             : "did you mean \"" + near + "\"?";
       const std::string at = pointer_to(pointer, key);

@@ -91,6 +91,14 @@ answer::LoggedRun compared(const std::string& file, const evidence::LoggedRun& l
   return run;
 }
 
+text::Text another_drive(const description::StorageSpec& storage) {
+  return text::filled(
+      "the machine file's endurance, cache and price are of a drive of {}, which this one is not: "
+      "write what its sheet says as storage.{}.endurance.rated and the others",
+      {text::bytes(static_cast<double>(storage.capacity.value()), text::Origin::datasheet),
+       storage.name});
+}
+
 void add_shortfalls(const Evidence& each, answer::Calibration& into) {
   for (const evidence::Shortfall& one : each.shortfalls)
     into.shortfalls.push_back({each.file, one.what, one.unit, one.rated, one.found, one.remedy});
@@ -116,6 +124,8 @@ answer::Calibration calibrate(const explore::Backend& backend, const CalibrateQu
     predicted = predict(backend, question, before, answer.machine);
   for (const Evidence& each : all) {
     answer.files.push_back({each.file, each.kind, each.notes});
+    if (each.drive && is_of_other_drive(storage_of(before, each), each))
+      answer.files.back().notes.push_back(another_drive(storage_of(before, each)));
     add_shortfalls(each, answer);
     for (const evidence::LoggedRun& run : each.runs)
       answer.runs.push_back(compared(each.file, run, predicted ? &*predicted : nullptr));

@@ -1,5 +1,7 @@
 #include "answers/calibrate/drives.hpp"
 
+#include "answers/calibrate/put.hpp"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -59,7 +61,8 @@ answer::DriveForecast forecast(const evidence::Evidence& evidence,
   forecast.model = evidence.drive->model;
   forecast.written_bytes = evidence.drive->bytes_written;
   forecast.percent_used = evidence.drive->percent_used;
-  if (storage.endurance && storage.endurance->rated.value() > 0) {
+  if (storage.endurance && storage.endurance->rated.value() > 0 &&
+      !is_of_other_drive(storage, evidence)) {
     forecast.rated_bytes = static_cast<double>(storage.endurance->rated.value());
     forecast.left_by_rating = std::max(0.0, *forecast.rated_bytes - forecast.written_bytes);
   }

@@ -70,6 +70,39 @@ json& place(json& machine, const std::string& path) {
   return (*parent)[path.substr(dot + 1)];
 }
 
+bool is_measured(const json& sources, const std::string& path) {
+  const auto source = sources.find(path);
+  return source != sources.end() && source->get<std::string>().starts_with("measured");
+}
+
+/// Rates that nobody measured and that the file shows to be lower.
+void put_shortfalls(const Evidence& each, answer::Calibration& into) {
+  json& sources = into.machine["sources"];
+  for (const evidence::Shortfall& one : each.shortfalls)
+    for (const std::string& path : one.slows) {
+      const auto rate = number_at(into.machine, path, "bytes_per_s");
+      if (!rate || *rate <= 0 || one.rated <= 0 || is_measured(sources, path)) continue;
+      const Reading lower{path, "bytes_per_s", *rate * one.found / one.rated, one.what};
+      const std::string source = fmt::format("assumed: {}, {} {:.0f} of {:.0f}", each.file,
+                                             one.what, one.found, one.rated);
+      place(into.machine, path) = written(lower);
+      sources[path] = source;
+      into.moved.push_back({path, lower.unit, *rate, lower.value, source});
+    }
+}
+
+/// What the file says of a drive's life, cache and price is that of another one.
+void doubt_ratings(const description::StorageSpec& storage, answer::Calibration& into) {
+  const std::string own = "storage." + storage.name + ".";
+  const std::string size = description::to_text(storage.capacity);
+  for (auto& [path, source] : into.machine["sources"].items()) {
+    const bool of_drive = path.starts_with(own + "endurance.") ||
+                          path.starts_with(own + "slc_cache.") || path == own + "price_usd";
+    if (of_drive && !source.get<std::string>().starts_with("assumed"))
+      source = "assumed: of a drive of " + size + "; " + source.get<std::string>();
+  }
+}
+
 }  // namespace
 
 const description::StorageSpec& storage_of(const MachineFile& machine, const Evidence& evidence) {
@@ -89,6 +122,16 @@ const description::StorageSpec& storage_of(const MachineFile& machine, const Evi
   description::refuse(
       "--from " + evidence.file, "the machine has several storages",
       fmt::format("say of which it is: --from {}={}", names.front(), evidence.file));
+}
+
+bool is_of_other_drive(const description::StorageSpec& storage, const Evidence& evidence) {
+  constexpr double alike = 0.05;  // sheets round
+  const auto size = static_cast<double>(storage.capacity.value());
+  return size > 0 && std::any_of(evidence.readings.begin(), evidence.readings.end(),
+                                 [size](const Reading& reading) {
+                                   return reading.path == "storage.capacity" &&
+                                          std::abs(reading.value - size) > alike * size;
+                                 });
 }
 
 void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
@@ -112,6 +155,9 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
       into.moved.push_back(
           {path, reading.unit, number_at(own, path, reading.unit), reading.value, source});
     }
+    put_shortfalls(each, into);
+    if (each.drive && is_of_other_drive(storage_of(before, each), each))
+      doubt_ratings(storage_of(before, each), into);
   }
 }
 

@@ -12,7 +12,12 @@ namespace spillway::answers {
 const description::StorageSpec& storage_of(const description::MachineFile& machine,
                                            const evidence::Evidence& evidence);
 
-/// Puts the readings into `into.machine`, which is `before` as JSON, and says which and why not.
+/// The drive that `evidence` is of is not as large as the storage's drives: it is another one than
+/// the machine file's ratings, cache and price are of.
+bool is_of_other_drive(const description::StorageSpec& storage, const evidence::Evidence& evidence);
+
+/// Puts the readings into `into.machine`, which is `before` as JSON, and says which and why not. A
+/// link with fewer lanes than the card has lowers rates that nobody measured.
 void put_readings(const description::MachineFile& before,
                   const std::vector<evidence::Evidence>& all, answer::Calibration& into);
 

@@ -115,13 +115,12 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
       !trainer.empty())
     answer.notes.push_back(std::move(trainer));
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
-  answer.whole = backend.goes_on();
-  if (!answer.fits) return answer;
   if (answer.runnable)
     for (text::Text& note :
          passed_over(backend, candidates, answer.runnable->system, answer.simulated))
       answer.notes.push_back(std::move(note));
-  answer.needed_bytes = peaks_of(*answer.answer());
+  if (answer.fits) answer.needed_bytes = peaks_of(*answer.answer());
+  answer.whole = backend.goes_on();
   return answer;
 }
 

@@ -22,7 +22,7 @@ Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& ca
 /// Of ways that people can run, but for the system of the answer, and that keep the optimizer's
 /// states in host memory: those whose smallest micro-batch does not fit, each with the buffer that
 /// finds no room and how much memory is enough. What estimators and their users take to fit.
-///   simulated  grows by the scenarios that were simulated
+///   simulated  grows by the scenarios that were simulated, without the boxes with more memory
 std::vector<text::Text> passed_over(const explore::Backend& backend,
                                     const std::vector<Candidate>& candidates,
                                     const std::string& system, std::uint64_t& simulated);

@@ -24,7 +24,8 @@ struct Shortfall {
   std::string what;  ///< "PCI Express lanes of NVIDIA GeForce RTX 4090"
   std::string unit;  ///< as Reading::unit, or W, MT/s
   double rated = 0, found = 0;
-  std::string remedy;  ///< what a person can look at
+  std::string remedy;                ///< what a person can look at
+  std::vector<std::string> slows{};  ///< rates of a machine that are so much lower, unless measured
 };
 
 /// What an NVMe drive says of itself.

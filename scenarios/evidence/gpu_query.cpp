@@ -25,10 +25,11 @@ void set(std::optional<double>& into, std::string_view value) {
 /// The board's slot or a riser decides how many lanes and which generation a card gets; lanes stay
 /// while a card rests, and the generation in use does not, so that one says nothing.
 void compare(const Card& card, Evidence& into) {
+  const std::vector<std::string> link{"pcie.h2d", "pcie.d2h", "pcie.link"};
   if (card.lanes_now && card.lanes_most && *card.lanes_now < *card.lanes_most)
-    into.shortfalls.push_back({"PCI Express lanes of " + card.name, "count", *card.lanes_most,
-                               *card.lanes_now,
-                               "another slot, a riser, or a second card that shares the lanes"});
+    into.shortfalls.push_back(
+        {"PCI Express lanes of " + card.name, "count", *card.lanes_most, *card.lanes_now,
+         "another slot, a riser, or a second card that shares the lanes", link});
   if (card.generation_most && card.generation_of_host &&
       *card.generation_of_host < *card.generation_most)
     into.shortfalls.push_back({"PCI Express generation of " + card.name, "count",

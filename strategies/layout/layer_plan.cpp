@@ -198,7 +198,9 @@ class LayerLayout {
     if (plan.layer > 0)
       for (const LayerWeight& slot : plans_.layers[plan.layer - 1].weights)
         weight_slot_[slot.weight] = none;
-    for (const std::uint32_t weight : model_.used_by(plan.layer)) {
+    const std::vector<std::uint32_t> used = model_.used_by(plan.layer);  // its own ones first
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      const std::uint32_t weight = used[i];
       const TensorRow& row = tensors_.row(weight);
       if (row.elements == 0) continue;  // it never comes to the GPU
       LayerWeight slot{};
@@ -207,7 +209,7 @@ class LayerLayout {
       slot.share_bytes = share_bytes(row, row.weight, row.shards.weight_ways());
       if (row.gradient)
         slot.gradient_share_bytes = share_bytes(row, *row.gradient, row.shards.gradient_ways());
-      slot.owned = plan.weights.size() < model_.layers[plan.layer].weights.size();
+      slot.owned = i < model_.layers[plan.layer].weights.size();
       plan.weight_bytes += slot.share_bytes * row.shards.weight_ways();
       plan.gradient_bytes += slot.gradient_share_bytes * row.shards.gradient_ways();
       weight_slot_[weight] = static_cast<std::uint32_t>(plan.weights.size());
@@ -282,7 +284,7 @@ class LayerLayout {
     if (!activations_.by_module) note_parts(plan, plans_.moved);
   }
 
-  /// The segment that ends after operator `i` (its kernel, or its all-reduce).
+  /// The segment that ends after operator `i` (its kernel, its collective, or what the CPU does of it).
   std::uint32_t segment_of(const PassPlan& pass, std::uint32_t i) const {
     const Operator* const op = &program_.operators[i];
     for (std::uint32_t segment = 0; segment < pass.segments.size(); ++segment) {

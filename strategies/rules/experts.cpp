@@ -116,7 +116,15 @@ constexpr Rule expert_rows[] = {
      .hint = "write how many tokens went to each expert"},
     {.path = "training.expert_load",
      .holds = [](const Case& c) { return c.training().expert_load.even() || is_read(c); },
-     .warning = "one rank has all experts, whatever tokens choose: it changes nothing"},
+     .warning = [](const Case& c) -> std::string {
+       return experts_of(c) == 0
+                  ? c.model->name() + " has no routed experts: it changes nothing"
+                  : "one rank has all experts, whatever tokens choose: it changes nothing";
+     }},
+    {.path = "training.expert_load",
+     .holds = [](const Case& c) { return c.training().expert_load.even() || !are_alone(c); },
+     .warning = "experts that are not cached come for each layer all, chosen or not: what tokens "
+                "choose changes times, and no traffic"},
     {.path = "strategy.weights.experts",
      .ground = Ground::contradiction,
      .holds =

@@ -31,6 +31,23 @@ constexpr Rule method_rows[] = {
      .holds = [](const Case& c) { return has_adapters(c) || !c.says("training.lora"); },
      .why = [](const Case& c) { return fmt::format("{} trains no adapters", method_of(c)); },
      .hint = "write \"lora\" or \"qlora\" as training.method, or leave training.lora out"},
+    {.path = "training.lora.base",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return c.training().method != Method::qlora ||
+                  c.training().lora.base != description::BaseType::bf16;
+         },
+     .why = "training.method qlora has its base in 8 or 4 bits",
+     .hint = "write \"nf4\" or \"int8\", or training.method \"lora\""},
+    {.path = "training.optimizer",
+     .holds =
+         [](const Case& c) {
+           return !has_adapters(c) || c.training().optimizer != description::OptimizerKind::muon;
+         },
+     .warning =
+         "muon updates matrices of blocks; adapters are updated as its other weights are, by "
+         "Adam"},
     {.path = "training.frozen",
      .ground = Ground::contradiction,
      .holds =

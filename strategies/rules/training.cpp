@@ -19,7 +19,8 @@ std::string compute_type(const Case& subject) {
 /// that no lower limits are tried, and weights in host memory by chunks.
 bool of_any_system(const Case& subject, const std::string& path) {
   if (path == "plan.lower_limits" || path == "weights.chunk" || path == "weights.chunk_cache" ||
-      path == "weights.experts" || path == "weights.expert_cache")
+      path == "weights.experts" || path == "weights.expert_cache" ||
+      path == "activations.offloaded")
     return true;
   return subject.parts().activations.policy == ActivationPolicy::plan &&
          (path == "activations.planner" || path == "activations.node_limit" ||
@@ -35,6 +36,13 @@ std::vector<std::string> unread_knobs(const Case& subject) {
     if (subject.says("strategy." + path) && !own.contains(path) && !of_any_system(subject, path))
       unread.push_back(path);
   return unread;
+}
+
+bool has_dense_feed_forward(const models::Architecture& architecture) {
+  const auto& blocks = architecture.blocks;
+  return architecture.experts == 0 || architecture.dense_beside_experts ||
+         std::any_of(blocks.begin(), blocks.end(),
+                     [](const auto& block) { return block.feeds && !block.experts; });
 }
 
 constexpr const char* in_backward = "training.optimizer_in_backward";
@@ -83,6 +91,22 @@ constexpr Rule training_rows[] = {
                   ? "add its rate, of fp32 or tf32, or train in another precision"
                   : "add its rate or train in another precision";
      }},
+    {.path = "training.mlp_tiles",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !c.model || c.training().mlp_tiles == 1 ||
+                  has_dense_feed_forward(c.model->architecture);
+         },
+     .why = [](const Case& c) { return c.model->name() + " has no dense feed-forward to tile"; },
+     .hint = "leave it out"},
+    {.path = "training.mlp_tiles",
+     .holds =
+         [](const Case& c) {
+           return c.training().mlp_tiles == 1 || !description::has_adapters(c.training().method);
+         },
+     .why = "this version has no adapters inside feed-forwards that go in tiles",
+     .hint = "write 1, or training.method full"},
     {.path = "training.optimizer_state",
      .holds =
          [](const Case& c) {
@@ -97,6 +121,17 @@ constexpr Rule training_rows[] = {
                   !c.says("training.optimizer_state");
          },
      .warning = "SGD without momentum has no states, the width changes nothing"},
+    {.path = "training.optimizer",
+     .holds =
+         [](const Case& c) {
+           return c.training().optimizer != description::OptimizerKind::paged_adam8bit;
+         },
+     .warning = "states, masters too, come from host memory for each update, as where the GPU has "
+                "no room for them; where it has, the driver leaves them there, and adam8bit is "
+                "what it comes to"},
+    {.path = "training.packed",
+     .holds = [](const Case& c) { return c.training().packed.document <= c.training().sequence; },
+     .warning = "documents longer than training.sequence fill it, it changes nothing"},
     {.path = in_backward,
      .holds =
          [](const Case& c) {

@@ -32,10 +32,10 @@ constexpr std::uint64_t result::PhaseBytes::*phase_bytes[] = {
 /// Sums and means of the measured steps, and of the ledger.
 class Summary {
  public:
-  /// `program`: of the whole model, which the stages of a pipeline share.
+  /// `prepared`: of the whole model, which the stages of a pipeline share.
   Summary(Machine& machine, const description::Scenario& scenario, const Job& job,
-          const models::StepProgram& program)
-      : machine_(machine), scenario_(scenario), job_(job), program_(program) {}
+          const Prepared& prepared)
+      : machine_(machine), scenario_(scenario), job_(job), prepared_(prepared) {}
 
   void add_steps(result::Result& result) {
     const auto& steps = machine_.recorder().steps();
@@ -168,11 +168,19 @@ class Summary {
   }
 
   /// Of a micro-batch, without recomputation. What is frozen has no gradient of its own.
+  /// Of a rank with its even part of the experts' tokens, where the busiest one is simulated.
   double model_flops() const {
-    const double forward = program_.forward_flops().value();
+    const models::Workload& own = prepared_.program.workload;
+    if (own.expert == 1 || own.expert_load.even()) return model_flops(prepared_.program);
+    models::Workload even = own;
+    even.expert_load = {};
+    return model_flops(models::build_step_program(prepared_.model, even));
+  }
+  double model_flops(const models::StepProgram& program) const {
+    const double forward = program.forward_flops().value();
     return scenario_.training.method == description::Method::full
                ? 3 * forward
-               : forward + program_.flops(program_.backward).value();
+               : forward + program.flops(program.backward).value();
   }
 
   void add_rates(result::Result& result) {
@@ -321,7 +329,7 @@ class Summary {
   Machine& machine_;
   const description::Scenario& scenario_;
   const Job& job_;
-  const models::StepProgram& program_;
+  const Prepared& prepared_;
   std::size_t first_ = 0;
   double count_ = 0;
   std::map<std::string, double> storage_busy_s_;
@@ -388,7 +396,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
     ranks.push_back(train(machine, Rank{rank}, job_of(jobs, Rank{rank}, machine.topology().ranks)));
   note_nodes(scenario, machine.topology(), result);
   note_idle_gpus(scenario, result);
-  Summary summary(machine, scenario, jobs.front(), prepared.program);
+  Summary summary(machine, scenario, jobs.front(), prepared);
   try {
     machine.run_ranks(std::move(ranks));
     result.infeasible = machine.shortage();

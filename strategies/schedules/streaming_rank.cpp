@@ -26,8 +26,9 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
                                                          sinks.resident)
                         : nullptr),
       updater(make_updater(machine, rank, job, sources, sinks, on_gpu.get(), on_cpu.get())),
-      cpu_experts(CpuExperts::any(job) ? std::make_unique<CpuExperts>(machine, rank, job)
-                                       : nullptr),
+      cpu_experts(CpuExperts::any(job)
+                      ? std::make_unique<CpuExperts>(machine, rank, job, links.records())
+                      : nullptr),
       progress(job),
       held(machine, rank) {}
 

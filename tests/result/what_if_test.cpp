@@ -39,7 +39,7 @@ TEST(AddWhatIfs, NeverMakesBetterHardwareSlower) {
   EXPECT_EQ(result.next.at("twice the cpu rate").step_time_s, 40.0);
   EXPECT_EQ(result.next.at("twice the cpu rate").why, "a plan for it is no better than this one");
   EXPECT_EQ(result.next.at("twice the gpu rate").why,
-            "gpu works 25 % of a step, beside what takes as long");
+            "gpu works 25 % of a step, and others keep it waiting");
   ASSERT_TRUE(result.next.at("twice the gpu rate").why.number());
   EXPECT_EQ(result.next.at("twice the gpu rate").why.number()->value, result.utilization.gpu);
   ASSERT_EQ(result.notes.size(), 1u);

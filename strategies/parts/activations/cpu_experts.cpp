@@ -30,8 +30,9 @@ std::uint64_t largest_staged(const Job& job) {
   return most;
 }
 
-/// What the CPU keeps for the way back: of each layer, or of one at a time where layers run again.
-std::uint64_t kept_bytes(const Job& job) {
+/// What the CPU keeps for the way back: of each layer and micro-batch under way, or of one layer at a
+/// time where layers run again.
+std::uint64_t kept_bytes(const Job& job, std::uint64_t micro_batches) {
   std::uint64_t all = 0, one = 0;
   for (const LayerPlan& layer : job.plans.layers) {
     std::uint64_t kept = 0;
@@ -46,7 +47,7 @@ std::uint64_t kept_bytes(const Job& job) {
     else
       all += kept;
   }
-  return all + one;
+  return all * micro_batches + one;
 }
 
 /// Of the job's layers.
@@ -60,8 +61,8 @@ std::uint64_t expert_bytes(const Job& job) {
 
 }  // namespace
 
-CpuExperts::CpuExperts(Machine& machine, Rank rank, const Job& job)
-    : machine_(machine), rank_(rank), job_(job) {}
+CpuExperts::CpuExperts(Machine& machine, Rank rank, const Job& job, std::size_t records)
+    : machine_(machine), rank_(rank), job_(job), records_(records) {}
 
 bool CpuExperts::any(const Job& job) { return largest_staged(job) > 0; }
 
@@ -70,7 +71,7 @@ void CpuExperts::init() {
   const std::uint64_t part =
       description::divide_up(expert_bytes(job_), std::max<std::uint64_t>(sharers, 1));
   weights_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(part), Purpose::weights);
-  kept_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(kept_bytes(job_)),
+  kept_ = machine_.allocate_now(TierId::pageable, rank_, Bytes(kept_bytes(job_, records_)),
                                 Purpose::swapped_activations);
   staging_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(largest_staged(job_)),
                                    Purpose::activation_staging);

@@ -12,7 +12,8 @@ namespace spillway::strategies {
 ///           shared experts with routed ones is not here: the GPU waits
 class CpuExperts {
  public:
-  CpuExperts(Machine& machine, Rank rank, const Job& job);
+  /// `records`: micro-batches under way at once.
+  CpuExperts(Machine& machine, Rank rank, const Job& job, std::size_t records);
 
   /// Whether some layer of `job` has work for the CPU.
   static bool any(const Job& job);
@@ -28,6 +29,7 @@ class CpuExperts {
   Machine& machine_;
   Rank rank_;
   const Job& job_;
+  std::size_t records_;
   Buffer weights_, kept_, staging_;
 };
 

@@ -54,13 +54,10 @@ std::uint64_t CpuOptimizer::out_bytes(const Subgroup& group) const {
 /// One for the CPU; where drives update, one for each that is at work besides.
 std::uint64_t CpuOptimizer::swap_out_buffers() const {
   if (!inside_) return 1;
-  std::vector<std::uint32_t> order(states_.count());
-  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::uint64_t most = 0, in_host = 0;
-  for (const auto& round : inside_->rounds(order))
-    most = std::max<std::uint64_t>(most, round.size());
-  for (const std::uint32_t group : order) in_host += !states_.swapped(group);
-  return std::max<std::uint64_t>(1, most + (in_host > 0));
+  bool any_in_host = false;
+  for (std::uint32_t group = 0; group < states_.count(); ++group)
+    any_in_host = any_in_host || !states_.swapped(group);
+  return std::max<std::uint64_t>(1, inside_->largest_round() + (any_in_host ? 1 : 0));
 }
 
 Task<> CpuOptimizer::init() {

@@ -27,7 +27,11 @@ GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
                            return row.trainable() && row.updater &&
                                   row.state_home == description::Home::host;
                          })),
-      paged_out_(job.model.weights.size()) {}
+      paged_out_(job.model.weights.size()) {
+  const models::Span span = job.program.update;
+  for (std::uint32_t i = span.first; i < span.last; ++i)
+    update_of_[weight_of(job.program.operators[i])] = i;
+}
 
 Task<> GpuOptimizer::init() {
   std::uint64_t total = 0, elements = 0;
@@ -188,7 +192,29 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
                                gradient.type, weight);
   for (BoundOperand& operand : states(weight, models::Access::read_write, states_at))
     kernel.operands.push_back(std::move(operand));
+  if (op.workspace.value() > 0)
+    kernel.operands.emplace_back(scratch_.view(0, op.workspace.value()), models::Access::write,
+                                 Role::workspace, ElementType::bf16, weight);
   return kernel;
+}
+
+/// Room for the matrices that a kernel of these makes on its way; kernels that run one after the
+/// other share it.
+void GpuOptimizer::take_scratch(std::span<const models::Operator> updates) {
+  std::uint64_t most = 0;
+  for (const models::Operator& op : updates)
+    if (job_.holds(weight_of(op))) most = std::max(most, op.workspace.value());
+  if (most > 0)
+    scratch_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(most), Purpose::workspace);
+}
+
+/// One update alone: its kernel holds what it took.
+Op GpuOptimizer::run_alone(const models::Operator& op, const Numbers& numbers, View into,
+                           TypedView gradient, const View& states_at, const After& after) {
+  take_scratch(std::span(&op, 1));
+  const GpuKernel one = kernel(op, numbers, std::move(into), std::move(gradient), states_at);
+  scratch_.reset();
+  return machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
 }
 
 std::uint32_t GpuOptimizer::weight_of(const models::Operator& op) const {
@@ -201,18 +227,16 @@ TypedView GpuOptimizer::resident(std::uint32_t weight) const {
 }
 
 const models::Operator& GpuOptimizer::update_of(std::uint32_t weight) const {
-  const models::Span span = job_.program.update;
-  for (std::uint32_t i = span.first; i < span.last; ++i)
-    if (weight_of(job_.program.operators[i]) == weight) return job_.program.operators[i];
-  throw description::InternalError("a weight that no operator updates");
+  const auto found = update_of_.find(weight);
+  ENSURE(found != update_of_.end(), "a weight that no operator updates");
+  return job_.program.operators[found->second];
 }
 
 Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into,
                         const After& after) {
   ENSURE(!paged_, "an update in place of states that live elsewhere");
-  const GpuKernel one =
-      kernel(update_of(weight), numbers, std::move(into), resident(weight), home(weight));
-  return machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
+  return run_alone(update_of(weight), numbers, std::move(into), resident(weight), home(weight),
+                   after);
 }
 
 Op GpuOptimizer::update(const GradientShare& gradient, const Numbers& numbers) {
@@ -222,32 +246,30 @@ Op GpuOptimizer::update(const GradientShare& gradient, const Numbers& numbers) {
   const bool pages = paged_ && state_bytes(weight) > 0;
   Paged paged;
   if (pages) paged = page_in(weight, true);
-  const GpuKernel one = kernel(update_of(weight), numbers, weights_.updated_share(weight),
-                               {own, format.type}, pages ? paged.buffer.view() : home(weight));
   const After after = pages ? After(gradient.ready, paged.arrived) : After(gradient.ready);
-  const Op updated = machine_.run(rank_, std::span<const GpuKernel>(&one, 1), after);
+  const Op updated =
+      run_alone(update_of(weight), numbers, weights_.updated_share(weight), {own, format.type},
+                pages ? paged.buffer.view() : home(weight), after);
   return pages ? page_out(weight, paged, updated) : updated;
 }
 
 /// Of all weights, the states of two on the GPU at once.
 Task<> GpuOptimizer::update_paged(const Numbers& numbers) {
-  std::vector<Op> updates, ways_home;
-  const models::Span span = job_.program.update;
-  for (std::uint32_t i = span.first; i < span.last; ++i) {
-    const models::Operator& op = job_.program.operators[i];
+  Op updated;
+  std::vector<Op> ways_home;
+  for (const models::Operator& op : updates()) {
     const std::uint32_t weight = weight_of(op);
     if (!job_.holds(weight)) continue;
     if (ways_home.size() >= 2) co_await ways_home[ways_home.size() - 2];
     const bool pages = state_bytes(weight) > 0;
     Paged paged;
     if (pages) paged = page_in(weight, true);
-    const GpuKernel one = kernel(op, numbers, weights_.updated_share(weight), resident(weight),
-                                 pages ? paged.buffer.view() : View());
-    updates.push_back(machine_.run(rank_, std::span<const GpuKernel>(&one, 1),
-                                   pages ? After(paged.arrived) : After()));
-    if (pages) ways_home.push_back(page_out(weight, paged, updates.back()));
+    updated =
+        run_alone(op, numbers, weights_.updated_share(weight), resident(weight),
+                  pages ? paged.buffer.view() : View(), pages ? After(paged.arrived) : After());
+    if (pages) ways_home.push_back(page_out(weight, paged, updated));
   }
-  Pending<> gathered = machine_.spawn(gather(updates.empty() ? Op() : updates.back()));
+  Pending<> gathered = machine_.spawn(gather(updated));
   for (const Op& way : ways_home) co_await way;
   co_await gathered;
 }
@@ -261,9 +283,8 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
   if (has_late_) co_await copy_weights(true);
   std::vector<GpuKernel> kernels;
   std::vector<const models::Operator*> away;
-  const models::Span span = job_.program.update;
-  for (std::uint32_t i = span.first; i < span.last; ++i) {
-    const models::Operator& op = job_.program.operators[i];
+  take_scratch(updates());
+  for (const models::Operator& op : updates()) {
     const std::uint32_t weight = weight_of(op);
     if (!job_.holds(weight)) continue;
     if (!weights_.on_gpu(weight)) {
@@ -276,6 +297,8 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
   }
   Op updated;
   if (!kernels.empty()) updated = machine_.run(rank_, kernels);
+  kernels.clear();  // what runs holds what it uses
+  scratch_.reset();
   if (has_late_) {
     co_await updated;
     co_return;
@@ -295,9 +318,8 @@ Task<> GpuOptimizer::send_away(std::vector<const models::Operator*> updates,
     const std::uint64_t bytes = job_.row(weight).weight.bytes(share(weight));
     const Buffer fresh =
         machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gathered_weights);
-    const GpuKernel one =
-        kernel(*op, numbers, fresh.view(0, bytes), resident(weight), home(weight));
-    const Op made = machine_.run(rank_, std::span<const GpuKernel>(&one, 1));
+    const Op made =
+        run_alone(*op, numbers, fresh.view(0, bytes), resident(weight), home(weight), After());
     const View into = weights_.share(weight).part(0, bytes);
     copies.push_back(machine_.copy(rank_, into, fresh.view(0, bytes), made));
   }

@@ -3,6 +3,9 @@
 #include "strategies/parts/update/resident_gradients.hpp"
 #include "strategies/parts/weights/weights.hpp"
 
+#include <span>
+#include <unordered_map>
+
 namespace spillway::strategies {
 
 /// One rank's optimizer step on the GPU: states resident, one kernel a weight, over this rank's
@@ -58,7 +61,14 @@ class GpuOptimizer {
   TypedView resident(std::uint32_t weight) const;
   GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into,
                    TypedView gradient, const View& states_at) const;
+  void take_scratch(std::span<const models::Operator> updates);
+  Op run_alone(const models::Operator& op, const Numbers& numbers, View into, TypedView gradient,
+               const View& states_at, const After& after);
   Task<> update_paged(const Numbers& numbers);
+  std::span<const models::Operator> updates() const {
+    const models::Span span = job_.program.update;
+    return std::span(job_.program.operators).subspan(span.first, span.last - span.first);
+  }
   const models::Operator& update_of(std::uint32_t weight) const;
   std::uint32_t weight_of(const models::Operator& op) const;
 
@@ -70,6 +80,8 @@ class GpuOptimizer {
   std::vector<std::uint64_t> offset_;
   bool paged_;  ///< states live in host memory
   Buffer states_, ema_, late_;
+  Buffer scratch_;  ///< of the kernels that are being put together
+  std::unordered_map<std::uint32_t, std::uint32_t> update_of_;  ///< operators by weight
   std::vector<Op> paged_out_;  ///< by weight: its states' last way home
   std::vector<std::uint64_t> late_offset_;
   bool has_late_ = false;

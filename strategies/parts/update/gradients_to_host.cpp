@@ -44,6 +44,7 @@ void GradientsToHost::lay_out() {
 
 Task<> GradientsToHost::init() {
   lay_out();
+  widens_ = flat_format_.widens(job_.tensors);
   co_await make_flats();
   make_staging();
 }
@@ -80,8 +81,8 @@ Task<Buffer> GradientsToHost::make_flat() {
 
 bool GradientsToHost::passes_landing() const {
   const bool pageable = part_.d2h == CopyMemory::pageable && !gradients_are_pageable(job_.scenario);
-  const bool converts = part_.convert == ConvertOn::cpu && (flat_format_.widens(job_.tensors) ||
-                                                            gradients_of_a_step(job_.scenario) > 1);
+  const bool converts =
+      part_.convert == ConvertOn::cpu && (widens_ || gradients_of_a_step(job_.scenario) > 1);
   return pageable || converts;
 }
 

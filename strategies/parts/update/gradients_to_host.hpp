@@ -82,6 +82,7 @@ class GradientsToHost : public GradientSink {
   CpuOptimizer& optimizer_;
   GradientKernels kernels_;
   SumFormat flat_format_;  ///< in host memory
+  bool widens_ = false;    ///< some gradient on its way there
   Buffer flat_;
 
  private:

@@ -25,13 +25,24 @@ Task<> NearStorage::init() {
   }
 }
 
+std::pair<StorageId, std::uint32_t> NearStorage::drive_of(std::uint32_t group) const {
+  return {states_.storage(group), states_.drive(group).value_or(0)};
+}
+
+std::uint64_t NearStorage::largest_round() const {
+  std::set<std::pair<StorageId, std::uint32_t>> drives;
+  for (std::uint32_t group = 0; group < states_.count(); ++group)
+    if (states_.swapped(group)) drives.insert(drive_of(group));
+  return drives.size();
+}
+
 std::vector<std::vector<std::uint32_t>> NearStorage::rounds(
     const std::vector<std::uint32_t>& order) const {
   std::vector<std::vector<std::uint32_t>> all;
   std::set<std::pair<StorageId, std::uint32_t>> busy;
   for (const std::uint32_t group : order) {
     if (!states_.swapped(group)) continue;
-    const std::pair drive(states_.storage(group), states_.drive(group).value_or(0));
+    const std::pair drive = drive_of(group);
     if (all.empty() || !busy.insert(drive).second) {
       all.emplace_back();
       busy = {drive};

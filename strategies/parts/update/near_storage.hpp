@@ -21,6 +21,8 @@ class NearStorage {
   Task<> init();
   /// Sub-groups that are updated at once, of those in `order` whose states are on storage.
   std::vector<std::vector<std::uint32_t>> rounds(const std::vector<std::uint32_t>& order) const;
+  /// The most sub-groups that a round can have, whatever the order: one on each drive.
+  std::uint64_t largest_round() const;
   /// Of a sub-group whose states are on storage.
   Op update(std::uint32_t group, const Numbers& numbers);
   /// The sub-group's new weights, one after the other in whole sectors.
@@ -29,6 +31,7 @@ class NearStorage {
  private:
   /// Where members' new weights are written, in the sub-group's extent.
   std::vector<Range> places(std::uint32_t group) const;
+  std::pair<StorageId, std::uint32_t> drive_of(std::uint32_t group) const;
 
   Machine& machine_;
   Rank rank_;
