@@ -74,7 +74,8 @@ std::unique_ptr<SavedTensors> make_saved_tensors(Machine& machine, Rank rank, co
   using description::ActivationPolicy;
   const ActivationPolicy policy = job.scenario.strategy.activations.policy;
   if (job.activations.by_module) return make_saved<SavedInCache>(machine, rank, job, memory);
-  if (policy == ActivationPolicy::swap || policy == ActivationPolicy::plan)
+  if (policy == ActivationPolicy::swap || policy == ActivationPolicy::plan ||
+      policy == ActivationPolicy::offload)
     return make_saved<SavedByPlan>(machine, rank, job, memory);
   if (!job.plans.moved.empty()) return make_saved<SavedAndMoved>(machine, rank, job, memory);
   return make_saved<SavedOnGpu>(machine, rank, job, memory);
