@@ -33,6 +33,26 @@ void write_method(const Training& training, json& object) {
   object["lora"]["targets"] = word ? json(lora.targets.front()) : json(lora.targets);
 }
 
+template <class Io, class T>
+void fp8_fields(Io& io, T& fp8) {
+  io("transposes", fp8.transposes);
+  io("weight_copies", fp8.weight_copies);
+}
+
+/// Nothing of other precisions.
+void write_fp8(const Training& training, json& object) {
+  if (training.precision != Precision::fp8) return;
+  FieldWriter write(object["fp8"]);
+  fp8_fields(write, training.fp8);
+}
+
+void read_fp8(const json& object, Training& training) {
+  const json* const fp8 = FieldReader(object).find("fp8");
+  if (!fp8) return;
+  FieldReader fields(*fp8);
+  fp8_fields(fields, training.fp8);
+}
+
 void write_recompute(const Training& training, json& object) {
   if (training.packed.packed)
     object["packed"] = training.packed.document > 0 ? json(training.packed.document) : json(true);
@@ -165,6 +185,7 @@ void to_json(json& object, const Scenario& scenario) {
   FieldWriter training(object["training"]);
   training_fields(training, scenario.training);
   write_method(scenario.training, object["training"]);
+  write_fp8(scenario.training, object["training"]);
   write_recompute(scenario.training, object["training"]);
   write_load(scenario.training.expert_load, object["training"]);
   FieldWriter parallel(object["parallel"]);
@@ -189,6 +210,7 @@ void from_json(const json& object, Training& training) {
   FieldReader read(object);
   training_fields(read, training);
   read_method(object, training);
+  read_fp8(object, training);
   read_recompute(object, training);
   read_load(object, training.expert_load);
   if (!object.contains("loss") && !training.fused_kernels) training.loss = LossKind::plain;
