@@ -142,7 +142,7 @@ class Import {
     if (eight) return "adam8bit";
     if (mentions(type, "sgd"))
       return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
-    if (mentions(type, "lion") && !offloads) return "lion";
+    if (mentions(type, "lion")) return "lion";
     if (mentions(type, "muon") && !offloads && keys_.number("/zero_optimization/stage", 0) == 0)
       return "muon";
     if (mentions(type, "onebit") || mentions(type, "zeroone"))
@@ -151,8 +151,7 @@ class Import {
            "upper bound");
     else if (mentions(type, "lamb"))
       note("optimizer.type: \"" + type + "\" has the states of Adam, as which it is taken");
-    else if (mentions(type, "lion") || mentions(type, "adagrad") || mentions(type, "muon") ||
-             mentions(type, "adafactor"))
+    else if (mentions(type, "adagrad") || mentions(type, "muon") || mentions(type, "adafactor"))
       note(
           "optimizer.type: \"" + type +
           "\" has fewer states than Adam, as which it is taken: memory and bytes are upper bounds");
