@@ -89,6 +89,7 @@ void add_rates(const Scenario& scenario, std::vector<Step>& steps) {
       {times("machine.host.adam", host.adam, 2), times("machine.host.convert", host.convert, 2),
        times("machine.host.check_chained", host.check_chained, 2),
        times("machine.host.check_fused", host.check_fused, 2)}};
+  if (host.lion) processor.overrides.push_back(times("machine.host.lion", *host.lion, 2));
   for (const auto& [type, rate] : host.compute)
     processor.overrides.push_back(times("machine.host.compute." + type, rate, 2));
   steps.push_back(std::move(processor));

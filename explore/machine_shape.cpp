@@ -22,6 +22,7 @@ std::string shape_of(description::MachineFile machine) {
   for (auto* rate : {&host.memory_rate, &host.convert, &host.check_chained, &host.check_fused})
     *rate = {};
   host.adam = {};
+  if (host.lion) host.lion = description::ParamsPerSecond{};
   host.team_rates.clear();
   host.cores = 1;
   host.slots.clear();

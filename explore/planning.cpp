@@ -90,6 +90,7 @@ void faster_pcie(Scenario& scenario) {
 void faster_cpu(Scenario& scenario) {
   description::HostSpec& host = scenario.machine.host;
   host.adam = host.adam * 2;
+  if (host.lion) host.lion = *host.lion * 2;
   for (auto* rate : {&host.convert, &host.check_chained, &host.check_fused}) *rate = *rate * 2;
   for (auto& [type, rate] : host.compute) rate = rate * 2;
 }

@@ -45,8 +45,11 @@ RunsWith trainer(const Scenario& scenario) {
   if (parts.weights.experts_on_cpu()) return {"KTransformers with LLaMA-Factory", true};
   if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1)
     return {"Megatron-LM", true};
-  return {parallel.data > 1 && parallel.zero_stage > 0 ? "PyTorch (FSDP), DeepSpeed" : "PyTorch",
-          true};
+  const bool sharded = parallel.data > 1 && parallel.zero_stage > 0;
+  if (scenario.training.precision == description::Precision::fp8)
+    return {sharded ? "PyTorch (FSDP) with Transformer Engine" : "PyTorch with Transformer Engine",
+            true};
+  return {sharded ? "PyTorch (FSDP), DeepSpeed" : "PyTorch", true};
 }
 
 /// A number, a quantity, a switch or "auto": what its program takes as a setting.

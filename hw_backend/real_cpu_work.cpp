@@ -58,14 +58,18 @@ void update_member(const WorkContext& context, const RawCpuKernel& kernel, std::
   const auto variance = member_array(kernel, Role::variance, member);
   const auto gradient = member_array(kernel, Role::gradient, member);
   const auto weight = member_array(kernel, Role::weight, member);
-  ENSURE(master && gradient && momentum && variance, "an update lacks an operand");
-  const AdamNumbers numbers = adam_numbers(*context.scenario, kernel.numbers);
+  const bool is_adam = description::is_adam(context.scenario->training.optimizer);
+  ENSURE(master && gradient && momentum && (variance || !is_adam), "an update lacks an operand");
   const auto step = [&](std::size_t first, std::size_t count, ConstArray values) {
     std::optional<Array> into;
     if (weight) into = from(*weight, first);
-    adam(
-        {from(*master, first), from(*momentum, first), from(*variance, first), values, into, count},
-        numbers, team);
+    const Array masters = from(*master, first), momenta = from(*momentum, first);
+    if (is_adam)
+      adam({masters, momenta, from(*variance, first), values, into, count},
+           adam_numbers(*context.scenario, kernel.numbers), team);
+    else
+      momentum_step({masters, momenta, values, into, count},
+                    momentum_numbers(*context.scenario, kernel.numbers), team);
   };
   const bool in_place = weight && overlap(*weight, *gradient, n);
   if (in_place && size_of(weight->type) != size_of(gradient->type))

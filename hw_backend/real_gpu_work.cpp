@@ -49,15 +49,8 @@ void update_with_momentum(Primitives& device, const WorkContext& context,
   const AdamNumbers numbers = adam_numbers(*context.scenario, at);
   if (!momentum)
     return device.sgd(arrays, {numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale});
-  MomentumNumbers step;
-  step.learning_rate = numbers.learning_rate;
-  step.weight_decay = numbers.weight_decay;
-  step.inverse_scale = numbers.inverse_scale;
-  if (context.scenario->training.optimizer == description::OptimizerKind::lion) {
-    step.rule = MomentumRule::lion;
-    step.beta = 0.99;
-  }
-  device.momentum_step({arrays.master, *momentum, arrays.gradient, arrays.weight, arrays.n}, step);
+  device.momentum_step({arrays.master, *momentum, arrays.gradient, arrays.weight, arrays.n},
+                       momentum_numbers(*context.scenario, at));
 }
 
 /// The optimizer's step of one weight's share.
@@ -187,6 +180,20 @@ RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
       first_element(kernel.first_element) {
   operands.reserve(kernel.operands.size());
   for (const strategies::BoundOperand& operand : kernel.operands) operands.emplace_back(operand);
+}
+
+MomentumNumbers momentum_numbers(const description::Scenario& scenario,
+                                 const strategies::Numbers& numbers) {
+  const AdamNumbers of = adam_numbers(scenario, numbers);
+  MomentumNumbers step;
+  step.learning_rate = of.learning_rate;
+  step.weight_decay = of.weight_decay;
+  step.inverse_scale = of.inverse_scale;
+  if (scenario.training.optimizer == description::OptimizerKind::lion) {
+    step.rule = MomentumRule::lion;
+    step.beta = 0.99;
+  }
+  return step;
 }
 
 AdamNumbers adam_numbers(const description::Scenario& scenario,

@@ -77,6 +77,9 @@ struct WorkContext {
 };
 
 AdamNumbers adam_numbers(const description::Scenario& scenario, const strategies::Numbers& numbers);
+/// Of an optimizer that keeps a momentum alone.
+MomentumNumbers momentum_numbers(const description::Scenario& scenario,
+                                 const strategies::Numbers& numbers);
 
 /// Enqueues the kernel.  loss  memory that the device can write; see execute.hpp
 void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,

@@ -109,6 +109,16 @@ std::vector<bool> targets_of(const Model& model, const std::vector<std::string>&
   return targets;
 }
 
+WeightTensor magnitudes(const WeightTensor& of) {
+  WeightTensor vector;
+  vector.name = module_of(of) + ".lora_magnitude_vector.weight";
+  vector.kind = WeightKind::adapter_magnitude;
+  vector.shape = {of.outputs()};
+  vector.parameters = Params(of.outputs());
+  vector.layer = of.layer;
+  return vector;
+}
+
 WeightTensor adapter(const WeightTensor& of, const char* name, WeightKind kind,
                      std::uint64_t outputs, std::uint64_t inputs) {
   WeightTensor matrix;
@@ -121,7 +131,8 @@ WeightTensor adapter(const WeightTensor& of, const char* name, WeightKind kind,
 }
 
 /// `model` with its weights numbered anew, adapters behind the modules that they are for.
-Model with_adapters(const Model& model, const std::vector<bool>& targets, std::uint64_t rank) {
+Model with_adapters(const Model& model, const std::vector<bool>& targets,
+                    const description::Lora& lora) {
   Model whole = model;
   whole.weights.clear();
   whole.parameters = Params();
@@ -135,8 +146,9 @@ Model with_adapters(const Model& model, const std::vector<bool>& targets, std::u
     if (!open) return;
     const WeightTensor of = whole.weights[*open];
     whole.weights[*open].adapter = static_cast<std::uint32_t>(whole.weights.size());
-    add(adapter(of, ".lora_A.weight", WeightKind::adapter_down, rank, of.inputs()));
-    add(adapter(of, ".lora_B.weight", WeightKind::adapter_up, of.outputs(), rank));
+    add(adapter(of, ".lora_A.weight", WeightKind::adapter_down, lora.rank, of.inputs()));
+    add(adapter(of, ".lora_B.weight", WeightKind::adapter_up, of.outputs(), lora.rank));
+    if (lora.dora) add(magnitudes(of));
     open.reset();
   };
   for (std::size_t i = 0; i < model.weights.size(); ++i) {
@@ -162,7 +174,7 @@ Model as_trained(Model model, const Training& training) {
   if (training.method == description::Method::frozen) freeze(model, training.frozen);
   if (!description::has_adapters(training.method)) return model;
   const std::uint64_t idle = model.parameters.value() - model.active_parameters.value();
-  Model whole = with_adapters(model, targets_of(model, training.lora.targets), training.lora.rank);
+  Model whole = with_adapters(model, targets_of(model, training.lora.targets), training.lora);
   whole.active_parameters = Params(whole.parameters.value() - idle);
   return whole;
 }

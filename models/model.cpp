@@ -11,19 +11,15 @@ namespace spillway::models {
 namespace {
 
 // In the order of WeightKind.
-constexpr const char* kind_names[] = {"embedding",     "positions",   "query",
-                                      "key",           "value",       "attention_output",
-                                      "ffn_gate",      "ffn_up",      "ffn_down",
-                                      "router",        "lm_head",     "other_matrix",
-                                      "query_latent",  "key_latent",  "key_value",
-                                      "shared_gate",   "shared_up",   "shared_down",
-                                      "shared_router", "sinks",       "router_norm",
-                                      "router_scale",  "index_query", "index_key",
-                                      "index_norm",    "index_share", "latent_in",
-                                      "latent_out",    "output_gate", "rates",
-                                      "convolution",   "decay",       "mixer_norm",
-                                      "adapter_down",  "adapter_up",  "bias",
-                                      "query_norm",    "key_norm",    "norm"};
+constexpr const char* kind_names[] = {
+    "embedding",         "positions",    "query",        "key",           "value",
+    "attention_output",  "ffn_gate",     "ffn_up",       "ffn_down",      "router",
+    "lm_head",           "other_matrix", "query_latent", "key_latent",    "key_value",
+    "shared_gate",       "shared_up",    "shared_down",  "shared_router", "sinks",
+    "router_norm",       "router_scale", "index_query",  "index_key",     "index_norm",
+    "index_share",       "latent_in",    "latent_out",   "output_gate",   "rates",
+    "convolution",       "decay",        "mixer_norm",   "adapter_down",  "adapter_up",
+    "adapter_magnitude", "bias",         "query_norm",   "key_norm",      "norm"};
 
 }  // namespace
 

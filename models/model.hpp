@@ -32,23 +32,24 @@ enum class WeightKind {
   shared_gate,   ///< of experts that every token uses
   shared_up,
   shared_down,
-  shared_router,  ///< the row that weighs them
-  sinks,          ///< a score a head that no value answers to
-  router_norm,    ///< of what the router reads
-  router_scale,   ///< a factor an expert
-  index_query,    ///< of the heads that choose tokens, from the latent of queries
-  index_key,      ///< one for all of these heads
-  index_norm,     ///< of that key
-  index_share,    ///< what each of these heads counts
-  latent_in,      ///< hidden states to what experts read
-  latent_out,     ///< and back
-  output_gate,    ///< of linear attention
-  rates,          ///< of linear attention: how much a token is forgotten and learned
-  convolution,    ///< a kernel for each channel
-  decay,          ///< of linear attention, an element a head
-  mixer_norm,     ///< of what linear attention computes
-  adapter_down,   ///< A of LoRA: inputs to its rank
-  adapter_up,     ///< and B: back to outputs
+  shared_router,      ///< the row that weighs them
+  sinks,              ///< a score a head that no value answers to
+  router_norm,        ///< of what the router reads
+  router_scale,       ///< a factor an expert
+  index_query,        ///< of the heads that choose tokens, from the latent of queries
+  index_key,          ///< one for all of these heads
+  index_norm,         ///< of that key
+  index_share,        ///< what each of these heads counts
+  latent_in,          ///< hidden states to what experts read
+  latent_out,         ///< and back
+  output_gate,        ///< of linear attention
+  rates,              ///< of linear attention: how much a token is forgotten and learned
+  convolution,        ///< a kernel for each channel
+  decay,              ///< of linear attention, an element a head
+  mixer_norm,         ///< of what linear attention computes
+  adapter_down,       ///< A of LoRA: inputs to its rank
+  adapter_up,         ///< and B: back to outputs
+  adapter_magnitude,  ///< of DoRA: a number an output
   bias,
   query_norm,  ///< of heads, or of a latent
   key_norm,
@@ -70,10 +71,12 @@ struct WeightTensor {
   bool frozen = false;        ///< it is not trained
   bool routed = false;        ///< of experts that tokens choose
   std::uint32_t expert = 0;   ///< of a routed one: which; 0 where one tensor has them all
-  /// Index of the first matrix of its adapter, behind which the second stands; none: it has none.
+  /// Index of the first matrix of its adapter, behind which the second stands, and of DoRA the
+  /// magnitudes; none: it has none.
   std::optional<std::uint32_t> adapter{};
   bool is_adapter() const {
-    return kind == WeightKind::adapter_down || kind == WeightKind::adapter_up;
+    return kind == WeightKind::adapter_down || kind == WeightKind::adapter_up ||
+           kind == WeightKind::adapter_magnitude;
   }
   /// A matrix of a block's attention.
   bool multiplies_in_attention() const;

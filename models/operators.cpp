@@ -30,8 +30,26 @@ Bytes copies_of(const Tape& tape, const std::vector<std::uint32_t>& weights) {
   return bytes;
 }
 
-/// The matrices of one product, as kernels read them: copies are scratch, written and read.
+Adapters adapters_of(const Model& model, const Linear& weights) {
+  Adapters adapters;
+  for (const std::uint32_t matrix : weights.matrices) {
+    const std::optional<std::uint32_t> adapter = model.weights[matrix].adapter;
+    if (!adapter) continue;
+    adapters.down.matrices.push_back(*adapter);
+    adapters.up.matrices.push_back(*adapter + 1);
+    const std::size_t third = *adapter + 2;
+    if (third < model.weights.size() && model.weights[third].kind == WeightKind::adapter_magnitude)
+      adapters.magnitudes.matrices.push_back(*adapter + 2);
+  }
+  return adapters;
+}
+
+}  // namespace
+
 void add_copies(const Tape& tape, Operator& op, const Linear& weights) {
+  for (const std::uint32_t weight : weights.matrices)
+    if (tape.in_fp8(weight) && tape.keeps_copies())
+      op.bytes = op.bytes + Bytes(tape.elements_of(weight)) - tape.bytes_of(weight);
   const Bytes bytes = copies_of(tape, weights.matrices);
   op.workspace += bytes;
   op.bytes += bytes * 2u;
@@ -39,20 +57,6 @@ void add_copies(const Tape& tape, Operator& op, const Linear& weights) {
     if (tape.copy_of(weight).value() > 0)
       op.widened += tape.bytes_of(weight) + tape.copy_of(weight);
 }
-
-/// The adapters of all of its matrices; none where it has none.
-std::pair<Linear, Linear> adapters_of(const Model& model, const Linear& weights) {
-  std::pair<Linear, Linear> pair;
-  for (const std::uint32_t matrix : weights.matrices) {
-    const std::optional<std::uint32_t> adapter = model.weights[matrix].adapter;
-    if (!adapter) continue;
-    pair.first.matrices.push_back(*adapter);
-    pair.second.matrices.push_back(*adapter + 1);
-  }
-  return pair;
-}
-
-}  // namespace
 
 LayerWeights::LayerWeights(const Model& model, std::uint32_t layer) {
   std::vector<Linear>* last = nullptr;
@@ -83,10 +87,46 @@ bool drops_hidden(const Tape& tape) {
 
 namespace {
 
+/// Copies that stay until the weights change.
+void quantize_weights(Tape& tape, std::string_view name, const Linear& weights) {
+  std::vector<Operand> operands;
+  Bytes written;
+  for (const std::uint32_t matrix : weights.matrices) {
+    operands.push_back({matrix, Access::read});
+    written += Bytes(tape.elements_of(matrix) * (tape.workload().fp8.transposes ? 2 : 1));
+  }
+  Operator& op = tape.add(std::string(name) + ".weights_fp8", OperatorFunction::quantize_weights,
+                          std::move(operands));
+  op.bytes += written;
+}
+
+/// What a product reads, and what its weight gradient reads of it.
+Tape::Quantized inputs_of(Tape& tape, std::string_view name, Value x, const Linear& weights) {
+  const std::uint32_t matrix = weights.matrices.front();
+  if (!tape.in_fp8(matrix)) return {x.tensor, x.tensor};
+  if (tape.keeps_copies()) quantize_weights(tape, name, weights);
+  return tape.quantized(name, x, tape.trains(matrix));
+}
+
+/// The gradients of a product's outputs, for the gradients of its input and of its weights.
+std::vector<Tape::Quantized> gradients_of(Tape& tape, std::string_view name, const Linear& weights,
+                                          const std::vector<Value>& outputs) {
+  const std::uint32_t matrix = weights.matrices.front();
+  if (tape.in_fp8(matrix)) return tape.quantized_gradients(name, outputs, tape.trains(matrix));
+  std::vector<Tape::Quantized> all;
+  for (const Value& output : outputs) {
+    const TensorId gradient = tape.gradient(output).tensor;
+    all.push_back({gradient, gradient});
+  }
+  return all;
+}
+
 void product(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
              std::uint64_t inputs, const std::vector<Value>& outputs, std::uint64_t batch) {
   std::uint64_t width = 0;
-  std::vector<Operand> operands{{x.tensor, Access::read}};
+  const bool fp8 = tape.in_fp8(weights.matrices.front());
+  const Tape::Quantized in = inputs_of(tape, name, x, weights);
+  std::vector<Operand> operands{{in.plain, Access::read}};
   append(operands, weights);
   for (const Value& output : outputs) {
     operands.push_back({output.tensor, Access::write});
@@ -96,39 +136,44 @@ void product(Tape& tape, std::string_view name, Value x, const Linear& weights, 
   const std::uint64_t m = description::divide_up(rows, batch);
   const Flops flops = flops_of(rows, width, inputs);
   const bool trains = tape.trains(weights.matrices.front());
+  const bool saves = trains && !fp8;
   Operator& forward = tape.add(name, OperatorFunction::product, std::move(operands),
-                               trains ? std::vector<TensorId>{x.tensor} : std::vector<TensorId>());
+                               saves ? std::vector<TensorId>{x.tensor} : std::vector<TensorId>());
   add_copies(tape, forward, weights);
+  forward.fp8 = fp8;
   forward.flops = flops;
   forward.gemm = {m, width, inputs, batch};
   tape.on_backward([&tape, name = std::string(name), x, weights, outputs, flops, m, width, inputs,
-                    batch, trains] {
-    std::vector<Operand> to_input;
-    for (const Value& output : outputs) to_input.push_back(tape.gradient(output));
-    std::vector<Operand> to_weight = to_input;
+                    batch, trains, fp8, in] {
+    std::vector<Operand> to_input, to_weight;
+    for (const Tape::Quantized& gradient : gradients_of(tape, name, weights, outputs)) {
+      to_input.push_back({gradient.plain, Access::read});
+      to_weight.push_back({gradient.transposed, Access::read});
+    }
     for (const std::uint32_t matrix : weights.matrices) to_input.push_back({matrix, Access::read});
     tape.accumulate(to_input, x);
     Operator& input =
         tape.add(name + ".dgrad", OperatorFunction::product_input_gradient, std::move(to_input));
     add_copies(tape, input, weights);
+    input.fp8 = fp8;
     input.flops = flops;
     input.gemm = {m, inputs, width, batch};
     if (!trains) return;
-    to_weight.push_back({x.tensor, Access::read});
+    to_weight.push_back({in.transposed, Access::read});
     append_gradients(tape, to_weight, weights);
     Operator& weight =
         tape.add(name + ".wgrad", OperatorFunction::product_weight_gradient, std::move(to_weight));
+    weight.fp8 = fp8;
     weight.flops = flops;
     weight.gemm = {width, inputs, m, batch};
   });
 }
 
-/// What adapters of the product add to its outputs. Its gradient is that of the outputs.
-void adapt(Tape& tape, const std::string& name, Value x, const Linear& weights, std::uint64_t rows,
-           std::uint64_t inputs, const std::vector<Value>& outputs) {
-  const auto [down, up] = adapters_of(tape.model(), weights);
-  if (down.matrices.empty()) return;
-  ENSURE(down.matrices.size() == weights.matrices.size(), name + " has some adapters");
+/// What `adapters` make of `x`, to be added to `outputs`.
+std::vector<Value> adapted(Tape& tape, const std::string& name, Value x, const Adapters& adapters,
+                           std::uint64_t rows, std::uint64_t inputs,
+                           const std::vector<Value>& outputs) {
+  const Linear &down = adapters.down, &up = adapters.up;
   const std::uint64_t rank = tape.model().weights[down.matrices.front()].outputs();
   const std::size_t batch = down.matrices.size();
   const Value narrow = tape.value(name + ".adapter", rows * rank);
@@ -137,6 +182,12 @@ void adapt(Tape& tape, const std::string& name, Value x, const Linear& weights, 
   for (std::size_t i = 0; i < outputs.size(); ++i)
     added.push_back(tape.value(name + ".adapted_" + std::to_string(i), tape.elements(outputs[i])));
   product(tape, name + ".adapter_up", narrow, up, rows, rank, added, batch);
+  return added;
+}
+
+/// Adds to `outputs`. The gradient of what is added is that of the outputs.
+void add_to(Tape& tape, const std::string& name, const std::vector<Value>& added,
+            const std::vector<Value>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     tape.add(name + ".adapter_sum", OperatorFunction::adapter_sum,
              {{outputs[i].tensor, Access::read_write}, {added[i].tensor, Access::read}});
@@ -148,8 +199,23 @@ void adapt(Tape& tape, const std::string& name, Value x, const Linear& weights, 
 
 void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
             std::uint64_t inputs, const std::vector<Value>& outputs, std::uint64_t batch) {
-  product(tape, name, x, weights, rows, inputs, outputs, batch);
-  adapt(tape, std::string(name), x, weights, rows, inputs, outputs);
+  const std::string base(name);
+  const Adapters adapters = adapters_of(tape.model(), weights);
+  const std::size_t count = adapters.down.matrices.size();
+  ENSURE(count == 0 || count == weights.matrices.size(), base + " has some adapters");
+  const bool rescales = !adapters.magnitudes.matrices.empty();
+  AdaptedProduct own{weights, adapters, outputs};
+  if (rescales)
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      own.outputs[i] =
+          tape.value(base + ".product_" + std::to_string(i), tape.elements(outputs[i]));
+  product(tape, name, x, weights, rows, inputs, own.outputs, batch);
+  if (count == 0) return;
+  const std::vector<Value> added = adapted(tape, base, x, adapters, rows, inputs, outputs);
+  if (rescales)
+    rescale(tape, base, own, added, outputs);
+  else
+    add_to(tape, base, added, outputs);
 }
 
 Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {

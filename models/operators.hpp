@@ -34,6 +34,24 @@ class LayerWeights {
 ///   batch  matrices in one tensor; 0: one in each
 void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, std::uint64_t rows,
             std::uint64_t inputs, const std::vector<Value>& outputs, std::uint64_t batch = 0);
+/// The matrices of one product as kernels read them: copies are scratch, written and read, or are
+/// there already in place of what they were made of.
+void add_copies(const Tape& tape, Operator& op, const Linear& weights);
+/// The adapters of all matrices of a product; empty where it has none.
+struct Adapters {
+  Linear down, up, magnitudes;
+};
+/// A product whose outputs are not yet those of its module.
+struct AdaptedProduct {
+  Linear weights;
+  Adapters adapters;
+  std::vector<Value> outputs;
+};
+/// `outputs` of the module: the sum of each output of `product` and of what its adapters add, times
+/// magnitude / norm of its row of W + scale B A. The norms are constants to backward.
+///   Source  Liu et al.: DoRA (2024), equation 5 and 4.3
+void rescale(Tape& tape, const std::string& name, const AdaptedProduct& product,
+             const std::vector<Value>& added, const std::vector<Value>& outputs);
 /// LayerNorm or RMSNorm over all that a token has in `x`; saves `x` and its statistics.
 ///   weights  none: a norm that the model has no weights for
 Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights);

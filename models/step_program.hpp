@@ -41,6 +41,7 @@ struct Workload {
   description::AdapterType adapters = description::AdapterType::bf16;
   description::BaseType base = description::BaseType::bf16;
   double adapter_scale = 1;  ///< of what an adapter adds: alpha / rank
+  description::Fp8 fp8{};    ///< of precision fp8
 
   double dropout_of_attention() const { return attention_dropout.value_or(dropout); }
   /// Of this rank.
@@ -113,6 +114,12 @@ enum class OperatorFunction {
   product_input_gradient,   ///< g.outputs, matrices, g.x
   product_weight_gradient,  ///< g.outputs, x, w.matrices, [w.biases]
   adapter_sum,              ///< y, what an adapter adds to it
+  weight_norms,             ///< matrices, A of each, B of each, norms: of the rows of W + scale B A
+  magnitude,                ///< products, what adapters add, [biases], magnitudes, norms, outputs:
+                            ///< bias + magnitude / norm (product - bias + added)
+  magnitude_backward,       ///< g.outputs, then as forward but outputs, w.magnitudes, g.products
+  quantize,                 ///< tensors, then of each its 8-bit copy, [transposed]
+  quantize_weights,         ///< matrices: the copies lie beside the program's tensors
   rotation,                 ///< query and key where they lie
   rotation_backward,        ///< their gradients where they lie
   attention,            ///< query, key, value, [table or sinks], output; flash: log_sum_exp; else
@@ -195,6 +202,7 @@ struct Operator {
                            ///< product waits for
   Bytes cpu_keeps;         ///< on_cpu: in host memory, from forward to backward
   GemmShape gemm;          ///< matmul, and what has matmuls inside: loss, feed-forward in tiles
+  bool fp8 = false;        ///< a product of 8-bit copies
   bool causal = false;     ///< attention
   std::uint32_t draw = 0;  ///< what drops elements: its number among those of its layer, backward
                            ///< as forward

@@ -148,6 +148,7 @@ void Tape::add_tensors(TensorRole role, const char* suffix,
 void Tape::begin_layer(std::uint32_t layer, std::optional<Value> input) {
   layer_ = layer;
   here_.reset();
+  quantized_.clear();
   draws_ = 0;
   prefix_ = model_.layers[layer].name + ".";
   LayerSpan& span = program_.layers[layer];
@@ -253,8 +254,50 @@ void Tape::on_backward(std::function<void()> step) {
 
 Bytes Tape::copy_of(std::uint32_t index) const {
   const Tensor& weight = program_.tensors[index];
+  if (in_fp8(index)) return keeps_copies() ? Bytes() : Bytes(weight.elements);
   const Bytes read(weight.elements * element_);
   return weight.bytes == read ? Bytes() : read;
+}
+
+Tape::Quantized Tape::quantized(std::string_view name, Value x, bool keeps) {
+  for (const MadeOnce& made : quantized_)
+    if (made.of == x.tensor && (made.keeps || !keeps)) return made.copies;
+  const std::string base = std::string(name) + ".fp8";
+  const bool transposes = keeps && workload().fp8.transposes;
+  Quantized copies;
+  copies.plain = copies.transposed = tensor(base, elements(x), 1);
+  std::vector<Operand> operands{{x.tensor, Access::read}, {copies.plain, Access::write}};
+  if (transposes) {
+    copies.transposed = tensor(base + "_transposed", elements(x), 1);
+    operands.push_back({copies.transposed, Access::write});
+  }
+  add(base, OperatorFunction::quantize, std::move(operands),
+      keeps ? std::vector<TensorId>{copies.transposed} : std::vector<TensorId>());
+  quantized_.push_back({x.tensor, keeps, copies});
+  return copies;
+}
+
+std::vector<Tape::Quantized> Tape::quantized_gradients(std::string_view name,
+                                                       const std::vector<Value>& outputs,
+                                                       bool transposed) {
+  const std::string base = std::string(name) + ".gradient_fp8";
+  std::vector<Operand> operands;
+  for (const Value& output : outputs) operands.push_back(gradient(output));
+  std::vector<Quantized> all;
+  for (const Value& output : outputs) {
+    Quantized copies;
+    copies.plain = copies.transposed =
+        tensor(base, elements(output), 1, TensorRole::activation_gradient);
+    operands.push_back({copies.plain, Access::write});
+    if (transposed && workload().fp8.transposes) {
+      copies.transposed =
+          tensor(base + "_transposed", elements(output), 1, TensorRole::activation_gradient);
+      operands.push_back({copies.transposed, Access::write});
+    }
+    all.push_back(copies);
+  }
+  add(base, OperatorFunction::quantize, std::move(operands));
+  return all;
 }
 
 Operand Tape::weight_gradient(std::uint32_t index) const {

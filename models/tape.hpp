@@ -70,7 +70,27 @@ class Tape {
   bool trains(std::uint32_t index) const { return !model_.weights[index].frozen; }
   /// Kernels that read the weight widen or narrow it first: bytes of the copy, else 0.
   Bytes copy_of(std::uint32_t index) const;
+  /// Products multiply an 8-bit copy of the weight.
+  bool in_fp8(std::uint32_t index) const {
+    return workload().precision == Precision::fp8 && model_.weights[index].multiplies_in_block();
+  }
+  /// Such copies stay from the first micro-batch of a step to its last.
+  bool keeps_copies() const {
+    return workload().fp8.weight_copies == description::WeightCopies::kept;
+  }
+  /// The 8-bit copies of a value that products read.
+  struct Quantized {
+    TensorId plain = 0, transposed = 0;  ///< the same where no product needs a transposed one
+  };
+  /// Of the input `x` of products of this layer, made once for all of them.
+  ///   keeps  a weight gradient will read it
+  Quantized quantized(std::string_view name, Value x, bool keeps);
+  /// Of the finished gradients of `outputs`, in backward: operands for who reads them.
+  ///   transposed  for a weight gradient as well
+  std::vector<Quantized> quantized_gradients(std::string_view name,
+                                             const std::vector<Value>& outputs, bool transposed);
   Bytes bytes_of(std::uint32_t index) const { return program_.tensors[index].bytes; }
+  std::uint64_t elements_of(std::uint32_t index) const { return program_.tensors[index].elements; }
   Operand weight_gradient(std::uint32_t index) const;
   /// The finished gradient of `value`, to be read.
   Operand gradient(Value value) const;
@@ -129,6 +149,13 @@ class Tape {
   std::uint32_t draws_ = 0;                          ///< of the layer
   bool backward_ = false;                            ///< finish() appends it
   std::unordered_map<TensorId, Gathered> gathered_;  ///< by the tensor of all tokens
+  /// What quantized() has made of this layer's values.
+  struct MadeOnce {
+    TensorId of;
+    bool keeps;
+    Quantized copies;
+  };
+  std::vector<MadeOnce> quantized_;
   std::string prefix_;
   std::vector<Slot> slots_;
   std::vector<Step> steps_;

@@ -221,6 +221,12 @@ void refuse_other_schedules(const Scenario& scenario, bool nearest) {
                           "the program that calls DeepSpeed makes expert groups, no configuration",
                           "export it with parallel.expert 1, and make its layers deepspeed.moe.MoE "
                           "with ep_size"});
+  if (scenario.training.precision == Precision::fp8)
+    complaints.push_back({"", 0, 0, "training.precision",
+                          "DeepSpeed has no key for products in 8 bits, Transformer Engine's "
+                          "modules in the trainer's model make them",
+                          "export it with training.precision bf16_mixed, and run that model's "
+                          "forward under fp8_autocast"});
   if (!complaints.empty()) throw ScenarioError(complaints);
 }
 

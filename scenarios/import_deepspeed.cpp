@@ -143,7 +143,7 @@ class Import {
     if (eight) return "adam8bit";
     if (mentions(type, "sgd"))
       return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
-    if (mentions(type, "lion") && !offloads) return "lion";
+    if (mentions(type, "lion")) return "lion";
     if (mentions(type, "muon") && !offloads && keys_.number("/zero_optimization/stage", 0) == 0)
       return "muon";
     if (mentions(type, "onebit") || mentions(type, "zeroone"))
@@ -156,7 +156,7 @@ class Import {
       note("optimizer.type: \"" + type +
            "\" that ranks share or the CPU does is taken as Adam: memory and bytes are upper "
            "bounds, and its products, which take longer than Adam, are in no step");
-    else if (mentions(type, "lion") || mentions(type, "adagrad") || mentions(type, "adafactor"))
+    else if (mentions(type, "adagrad") || mentions(type, "adafactor"))
       note(
           "optimizer.type: \"" + type +
           "\" has fewer states than Adam, as which it is taken: memory and bytes are upper bounds");

@@ -84,6 +84,8 @@ void check_adam(const description::HostSpec& host, Ranges& ranges) {
                   ": host.memory_rate feeds " +
                       description::to_text(description::ParamsPerSecond(fed)) +
                       " at 28 bytes a parameter");
+  if (host.lion)
+    ranges.quantity("machine.host.lion", *host.lion, 1e3, std::max(2 * fed, fast_adam));
 }
 
 /// What is no drive: another node's memory, a parallel file system.

@@ -35,6 +35,7 @@ constexpr Known known[] = {
     {"reduce_buckets", 6},
     {"workspace", 7},
     {"context", 15},
+    {"weight_copies", 8},
     {"gpu_rounding", 23},
     {"parameter_pool", 0},
     {"parameter_flat_buffer", 8},

@@ -351,7 +351,7 @@ void QuestionForm::add_training(QGridLayout* form) {
   tokens_ = new QLineEdit;
   tokens_->setAccessibleName("Tokens to train on");
   tokens_->setToolTip("Of the whole run: 1B, 500M, 2e12; empty: not asked");
-  precision_ = picker({"bf16_mixed", "fp16_mixed", "bf16", "fp16", "fp32"}, "Precision");
+  precision_ = picker({"bf16_mixed", "fp16_mixed", "bf16", "fp16", "fp32", "fp8"}, "Precision");
   add_row(form, "&Tokens", tokens_);
   const struct {
     const char* text;

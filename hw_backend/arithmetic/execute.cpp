@@ -280,6 +280,12 @@ Lower lowering_of(models::OperatorFunction function) {
       return dropout_backward;
     case Function::adapter_sum:
       return adapter_sum;
+    case Function::weight_norms:
+      return weight_norms;
+    case Function::magnitude:
+      return magnitude;
+    case Function::magnitude_backward:
+      return magnitude_backward;
     case Function::gradient_sum:
       return gradient_sum;
     case Function::fused_loss:

@@ -50,7 +50,8 @@ void execute(Primitives& device, const Lowering& lowering, const models::Operato
 
 /// How weight `weight` of `model` begins: norms 1, biases 0, matrices nearly normal with deviation
 /// 0.02, those that write to the residual stream divided by the root of their number; of an adapter
-/// the second matrix 0, the first with the deviation of PEFT's, 1 / sqrt(3 inputs).
+/// the second matrix 0, the first with the deviation of PEFT's, 1 / sqrt(3 inputs), magnitudes the
+/// norms that rows of their matrix may be expected to have, where PEFT's are those they have.
 ///   Source  GPT-2 (Radford et al. 2019), 2.3; Hugging Face's _init_weights; PEFT's
 ///           reset_lora_parameters
 InitialRule initial_rule(const models::Model& model, std::uint32_t weight);

@@ -63,4 +63,52 @@ void HostPrimitives::norm_backward(const Norm& norm, Input y_gradient, Input x,
   if (bias_gradient.data) narrow(biases, bias_gradient, 0, n);
 }
 
+void HostPrimitives::row_norms(std::uint64_t rows, std::uint64_t width, Input x, float* norms) {
+  const std::size_t n = width;
+  const auto [wide] = scratch_.take<1>({n});
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    const float* const from = widen(x, row * n, n, wide);
+    norms[row] = std::sqrt(sum_of(n, [&](std::size_t i) { return from[i] * from[i]; }));
+  }
+}
+
+void HostPrimitives::rescale(const Rescale& call, Output y) {
+  const std::size_t n = call.width;
+  const auto [wide_product, wide_added, wide_bias, wide_magnitudes, values] =
+      scratch_.take<5>({n, n, n, n, n});
+  const float* const bias = widen(call.bias, 0, n, wide_bias);
+  const float* const magnitudes = widen(call.magnitudes, 0, n, wide_magnitudes);
+  for (std::uint64_t row = 0; row < call.rows; ++row) {
+    const float* const product = widen(call.product, row * n, n, wide_product);
+    const float* const added = widen(call.added, row * n, n, wide_added);
+    for (std::size_t i = 0; i < n; ++i) {
+      const float b = bias ? bias[i] : 0.0f;
+      values[i] = magnitudes[i] / call.norms[i] * (product[i] - b + added[i]) + b;
+    }
+    narrow(values, y, row * n, n);
+  }
+}
+
+void HostPrimitives::rescale_backward(const Rescale& call, Input y_gradient, Output gradient,
+                                      Output magnitudes_gradient) {
+  const std::size_t n = call.width;
+  const auto [wide_product, wide_added, wide_bias, wide_magnitudes, wide_y, values, sums] =
+      scratch_.take<7>({n, n, n, n, n, n, n});
+  const float* const bias = widen(call.bias, 0, n, wide_bias);
+  const float* const magnitudes = widen(call.magnitudes, 0, n, wide_magnitudes);
+  std::fill_n(sums, n, 0.0f);
+  for (std::uint64_t row = 0; row < call.rows; ++row) {
+    const float* const product = widen(call.product, row * n, n, wide_product);
+    const float* const added = widen(call.added, row * n, n, wide_added);
+    const float* const dy = widen(y_gradient, row * n, n, wide_y);
+    for (std::size_t i = 0; i < n; ++i) {
+      const float b = bias ? bias[i] : 0.0f;
+      sums[i] += (product[i] - b + added[i]) / call.norms[i] * dy[i];
+      values[i] = magnitudes[i] / call.norms[i] * dy[i];
+    }
+    narrow(values, gradient, row * n, n);
+  }
+  narrow(sums, magnitudes_gradient, 0, n);
+}
+
 }  // namespace spillway::hw_backend

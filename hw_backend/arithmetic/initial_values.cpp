@@ -5,6 +5,18 @@
 
 namespace spillway::hw_backend {
 
+namespace {
+
+/// The norm that a row of the matrix may be expected to have.
+InitialRule magnitude_rule(const models::Model& model, std::uint32_t weight) {
+  std::uint32_t matrix = weight;
+  while (model.weights.at(matrix).adapter != weight - 2) --matrix;
+  const auto inputs = static_cast<float>(model.weights[matrix].inputs());
+  return {initial_rule(model, matrix).deviation * std::sqrt(inputs), 0};
+}
+
+}  // namespace
+
 InitialRule initial_rule(const models::Model& model, std::uint32_t weight) {
   using models::WeightKind;
   const WeightKind kind = model.weights.at(weight).kind;
@@ -13,6 +25,7 @@ InitialRule initial_rule(const models::Model& model, std::uint32_t weight) {
   if (kind == WeightKind::bias || kind == WeightKind::adapter_up) return {0, 0};
   if (kind == WeightKind::adapter_down)
     return {0, 1 / std::sqrt(3 * static_cast<float>(model.weights[weight].inputs()))};
+  if (kind == WeightKind::adapter_magnitude) return magnitude_rule(model, weight);
   constexpr float deviation = 0.02f;
   if (kind != WeightKind::attention_output && kind != WeightKind::ffn_down) return {0, deviation};
   // each block adds twice to the residual stream

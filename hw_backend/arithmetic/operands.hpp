@@ -62,6 +62,9 @@ class OperandReader {
 Input from(Input x, std::uint64_t elements);
 Output from(Output x, std::uint64_t elements);
 
+void weight_norms(const Call& call);
+void magnitude(const Call& call);
+void magnitude_backward(const Call& call);
 void attention(const Call& call);
 void attention_backward(const Call& call);
 void fused_loss(const Call& call);

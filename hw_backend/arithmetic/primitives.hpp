@@ -52,6 +52,17 @@ struct Norm {
   std::uint64_t rows = 0, width = 0;
 };
 
+/// Outputs [rows, width] of a module with DoRA, by column: bias + magnitude / norm (product - bias
+/// + added); product holds the bias already.
+///   Source  Liu et al.: DoRA (2024), equation 5; PEFT, DoraLinearLayer
+struct Rescale {
+  std::uint64_t rows = 0, width = 0;
+  Input product = {}, added = {};
+  Input bias = {};  ///< may be absent
+  Input magnitudes = {};
+  const float* norms = nullptr;
+};
+
 /// Rotary positions of rows [samples x sequence, heads x head_dim]: in each head, element i turns
 /// with element i + head_dim / 2 by position x theta^(-2 i / head_dim).
 ///   Source  Su et al.: RoFormer (2021), 3.2.2; halves instead of pairs as in Hugging Face's llama
@@ -151,6 +162,14 @@ class Primitives {
   virtual void norm_backward(const Norm& norm, Input y_gradient, Input x, const float* statistics,
                              Input weight, Output x_gradient, Output weight_gradient,
                              Output bias_gradient) = 0;
+
+  /// norms [rows] = roots of the sums of squares over each row of x [rows, width].
+  virtual void row_norms(std::uint64_t rows, std::uint64_t width, Input x, float* norms) = 0;
+  virtual void rescale(const Rescale& call, Output y) = 0;
+  /// gradient = magnitude / norm x y_gradient, of product and added alike; magnitudes_gradient
+  /// [width] = over the rows of (product - bias + added) / norm x y_gradient.
+  virtual void rescale_backward(const Rescale& call, Input y_gradient, Output gradient,
+                                Output magnitudes_gradient) = 0;
 
   // ---- Attention
 

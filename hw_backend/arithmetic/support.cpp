@@ -48,6 +48,16 @@ void refuse_methods(const models::Model& model, const models::Workload& workload
   refuse(workload.base != description::BaseType::bf16 && model.has_adapters(), "training.lora.base",
          "no device computes with weights in " + std::string(name_of(workload.base)) + " for real",
          "write bf16; simulate knows more");
+  refuse(workload.precision == description::Precision::fp8, "training.precision",
+         "no device multiplies in fp8 for real", "write bf16_mixed; simulate knows more");
+  const bool first = std::any_of(model.weights.begin(), model.weights.end(),
+                                 [](const auto& one) { return one.adapter && one.inputs_first; });
+  const bool dora = std::any_of(model.weights.begin(), model.weights.end(), [](const auto& one) {
+    return one.kind == models::WeightKind::adapter_magnitude;
+  });
+  refuse(first && dora, "training.lora.dora",
+         "no device takes norms of the columns of a matrix that has its inputs first for real",
+         "write false, or use a model whose matrices have outputs first, such as llama's");
   refuse(description::is_8bit_adam(workload.optimizer) ||
              workload.states == description::StateWidth::int8,
          "training.optimizer", "no device updates states in 8 bits for real",

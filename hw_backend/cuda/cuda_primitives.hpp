@@ -39,6 +39,11 @@ class CudaPrimitives final : public Primitives {
                      Input weight, Output x_gradient, Output weight_gradient,
                      Output bias_gradient) override;
 
+  void row_norms(std::uint64_t rows, std::uint64_t width, Input x, float* norms) override;
+  void rescale(const Rescale& call, Output y) override;
+  void rescale_backward(const Rescale& call, Input y_gradient, Output gradient,
+                        Output magnitudes_gradient) override;
+
   void rotate(const Rotation& rotation, Output values) override;
   void attention(const AttentionShape& shape, const AttentionForward& operands) override;
   void attention_backward(const AttentionShape& shape, const AttentionBackward& operands) override;

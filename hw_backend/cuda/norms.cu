@@ -163,6 +163,74 @@ struct TimesNormed {
   }
 };
 
+/// (product - bias + added) of eight columns.
+__device__ Eight adapted(const Rescale& call, std::uint64_t row, std::uint64_t column,
+                         std::uint64_t some) {
+  const std::uint64_t at = row * call.width + column;
+  Eight value = get8(call.product, at, some);
+  const Eight more = get8(call.added, at, some);
+  const Eight bias = call.bias.data ? get8(call.bias, column, some) : Eight{};
+  for (int i = 0; i < 8; ++i) value.value[i] = value.value[i] - bias.value[i] + more.value[i];
+  return value;
+}
+
+struct TimesAdapted {
+  Rescale call;
+  Input y_gradient;
+  __device__ Eight operator()(std::uint64_t row, std::uint64_t column, std::uint64_t some) const {
+    Eight value = adapted(call, row, column, some);
+    const Eight dy = get8(y_gradient, row * call.width + column, some);
+    for (unsigned i = 0; i < 8; ++i)
+      if (i < some) value.value[i] = value.value[i] / call.norms[column + i] * dy.value[i];
+    return value;
+  }
+};
+
+/// One block a row.
+__global__ void row_norms(std::uint64_t rows, std::uint64_t n, Input x, float* norms) {
+  __shared__ float shared[block_threads];
+  for (std::uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    float squares = 0;
+    for (std::uint64_t i = 8 * threadIdx.x; i < n; i += block_elements) {
+      const std::uint64_t some = n - i < 8 ? n - i : 8;
+      const Eight v = get8(x, row * n + i, some);
+      for (unsigned k = 0; k < 8; ++k)
+        if (k < some) squares += v.value[k] * v.value[k];
+    }
+    const float root = sqrtf(block_sum(squares, shared));
+    if (threadIdx.x == 0) norms[row] = root;
+  }
+}
+
+/// One block a row.
+__global__ void rescale(Rescale call, Output y) {
+  const std::uint64_t n = call.width;
+  for (std::uint64_t row = blockIdx.x; row < call.rows; row += gridDim.x)
+    for (std::uint64_t i = 8 * threadIdx.x; i < n; i += block_elements) {
+      const std::uint64_t some = n - i < 8 ? n - i : 8;
+      Eight v = adapted(call, row, i, some);
+      const Eight m = get8(call.magnitudes, i, some);
+      const Eight bias = call.bias.data ? get8(call.bias, i, some) : Eight{};
+      for (unsigned k = 0; k < 8; ++k)
+        if (k < some) v.value[k] = m.value[k] / call.norms[i + k] * v.value[k] + bias.value[k];
+      put8(y, row * n + i, some, v);
+    }
+}
+
+/// One block a row.
+__global__ void rescale_backward(Rescale call, Input y_gradient, Output gradient) {
+  const std::uint64_t n = call.width;
+  for (std::uint64_t row = blockIdx.x; row < call.rows; row += gridDim.x)
+    for (std::uint64_t i = 8 * threadIdx.x; i < n; i += block_elements) {
+      const std::uint64_t some = n - i < 8 ? n - i : 8;
+      Eight v = get8(y_gradient, row * n + i, some);
+      const Eight m = get8(call.magnitudes, i, some);
+      for (unsigned k = 0; k < 8; ++k)
+        if (k < some) v.value[k] *= m.value[k] / call.norms[i + k];
+      put8(gradient, row * n + i, some, v);
+    }
+}
+
 /// sum [width] = over the rows of the term.
 template <class Term>
 void start_sum(cudaStream_t stream, Scratch& scratch, const char* name, std::uint64_t rows,
@@ -197,6 +265,23 @@ void CudaPrimitives::norm_backward(const Norm& norm, Input y_gradient, Input x,
   if (bias_gradient.data) sum_rows(norm.rows, norm.width, y_gradient, bias_gradient);
   launch(stream_, "norm_backward", on_device::norm_backward, norm.rows, norm, y_gradient, x,
          statistics, weight, x_gradient);
+}
+
+void CudaPrimitives::row_norms(std::uint64_t rows, std::uint64_t width, Input x, float* norms) {
+  launch(stream_, "row_norms", on_device::row_norms, rows, rows, width, x, norms);
+}
+
+void CudaPrimitives::rescale(const Rescale& call, Output y) {
+  launch(stream_, "rescale", on_device::rescale, call.rows, call, y);
+}
+
+void CudaPrimitives::rescale_backward(const Rescale& call, Input y_gradient, Output gradient,
+                                      Output magnitudes_gradient) {
+  // the sums first: the gradient may lie where y_gradient does
+  on_device::start_sum(stream_, sums_, "rescale_backward", call.rows, call.width,
+                       magnitudes_gradient, on_device::TimesAdapted{call, y_gradient});
+  launch(stream_, "rescale_backward", on_device::rescale_backward, call.rows, call, y_gradient,
+         gradient);
 }
 
 void CudaPrimitives::sum_rows(std::uint64_t rows, std::uint64_t width, Input x, Output sum) {

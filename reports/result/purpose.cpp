@@ -42,6 +42,7 @@ constexpr Knob gpu_states[] = {{"strategy.optimizer.device"},
                                {"training.optimizer_state"},
                                {"parallel.zero_stage"},
                                {"training.ema"}};
+constexpr Knob weight_copies[] = {{"training.precision"}, {"parallel.tensor"}};
 constexpr Knob gpu_rounding[] = {{"strategy.gpu_allocator"}};
 
 // ---- In host memory
@@ -125,6 +126,9 @@ constexpr PurposeRow rows[] = {
     {"gpu", P::optimizer_states, "optimizer_states",
      "the optimizer's momentum and variance, and the fp32 weights with them", L::permanent,
      gpu_states, "ZeRO stage 1, an update on the CPU, of all of them or of a larger share"},
+    {"gpu", P::weight_copies, "weight_copies",
+     "8-bit copies of weights, transposed ones too, with scales and the latest maxima",
+     L::permanent, weight_copies, "copies made for each use (training.fp8.weight_copies), bf16"},
     {"gpu", P::gpu_rounding, "gpu_rounding",
      "what the GPU's allocator takes beyond the bytes asked for", L::moment, gpu_rounding,
      "the exact allocator"},

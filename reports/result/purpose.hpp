@@ -21,6 +21,7 @@ enum class Purpose : unsigned char {
   context,
   reduce_buckets,
   optimizer_states,
+  weight_copies,
   gpu_rounding,
   // host
   parameter_pool,

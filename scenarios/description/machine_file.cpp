@@ -50,6 +50,7 @@ void host_fields(Io& io, Spec& host) {
   io("memory_rate", host.memory_rate);
   io("cores", host.cores);
   io("adam", host.adam);
+  io.optional("lion", host.lion);
   io.map("compute", host.compute);
   io("convert", host.convert);
   io("check_chained", host.check_chained);

@@ -77,6 +77,8 @@ struct HostSpec {
   BytesPerSecond memory_rate;
   std::uint64_t cores = 1;
   ParamsPerSecond adam;  ///< per node, fp32 states
+  /// The same of Lion; absent: as adam says, by the bytes that an update touches.
+  std::optional<ParamsPerSecond> lion;
   /// Per node, achieved by products of the CPU, by element type as GpuSpec::compute; a type that is
   /// absent: it multiplies nothing.
   std::map<std::string, FlopsPerSecond> compute;

@@ -44,6 +44,26 @@ void read_packed(const json& object, Packed& packed) {
               given->is_boolean() ? 0 : given->get<std::uint64_t>()};
 }
 
+template <class Io, class T>
+void fp8_fields(Io& io, T& fp8) {
+  io("transposes", fp8.transposes);
+  io("weight_copies", fp8.weight_copies);
+}
+
+/// Nothing of other precisions.
+void write_fp8(const Training& training, json& object) {
+  if (training.precision != Precision::fp8) return;
+  FieldWriter write(object["fp8"]);
+  fp8_fields(write, training.fp8);
+}
+
+void read_fp8(const json& object, Training& training) {
+  const json* const fp8 = FieldReader(object).find("fp8");
+  if (!fp8) return;
+  FieldReader fields(*fp8);
+  fp8_fields(fields, training.fp8);
+}
+
 void write_recompute(const Training& training, json& object) {
   const Recompute& again = training.recompute;
   if (again.full)
@@ -173,6 +193,7 @@ void to_json(json& object, const Scenario& scenario) {
   training_fields(training, scenario.training);
   write_method(scenario.training, object["training"]);
   write_packed(scenario.training.packed, object["training"]);
+  write_fp8(scenario.training, object["training"]);
   write_recompute(scenario.training, object["training"]);
   write_load(scenario.training.expert_load, object["training"]);
   FieldWriter parallel(object["parallel"]);
@@ -198,6 +219,7 @@ void from_json(const json& object, Training& training) {
   training_fields(read, training);
   read_method(object, training);
   read_packed(object, training.packed);
+  read_fp8(object, training);
   read_recompute(object, training);
   read_load(object, training.expert_load);
   if (!object.contains("loss") && !training.fused_kernels) training.loss = LossKind::plain;

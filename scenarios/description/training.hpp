@@ -12,10 +12,20 @@
 
 namespace spillway::description {
 
-enum class Precision { fp16_mixed, bf16_mixed, fp16, bf16, fp32 };
+/// In what kernels compute.
+///   fp8  as bf16_mixed, but matrix products of blocks multiply 8-bit copies: E4M3 of weights and
+///        inputs, E5M2 of the gradients of outputs, a scale for each tensor. Source  Micikevicius
+///        et al.: FP8 Formats for Deep Learning (2022), 3; Transformer Engine, fp8_autocast with
+///        DelayedScaling and Format.HYBRID
+enum class Precision { fp16_mixed, bf16_mixed, fp16, bf16, fp32, fp8 };
 template <>
 inline constexpr auto names_of<Precision> = in_order("fp16_mixed", "bf16_mixed", "fp16", "bf16",
-                                                     "fp32");
+                                                     "fp32", "fp8");
+/// Kernels read casts of fp32 parameters.
+constexpr bool is_mixed(Precision precision) {
+  return precision == Precision::fp16_mixed || precision == Precision::bf16_mixed ||
+         precision == Precision::fp8;
+}
 /// What updates the weights, and what it keeps of each.
 ///   adam, adamw   momentum and variance; weights decay apart from the gradient
 ///   adam8bit      the same two in 8 bits, each 256 with an fp32 scale; those of tensors below 4096
@@ -83,7 +93,8 @@ constexpr std::uint64_t bits_of(ElementType type) {
   return 4;
 }
 
-/// Of weights as kernels read them, of gradients as kernels compute them, and of activations.
+/// Of weights as kernels read them, of gradients as kernels compute them, and of activations; of
+/// what is copied to 8 bits, before.
 constexpr ElementType kernel_type(Precision precision) {
   switch (precision) {
     case Precision::fp16_mixed:
@@ -91,6 +102,7 @@ constexpr ElementType kernel_type(Precision precision) {
       return ElementType::fp16;
     case Precision::bf16_mixed:
     case Precision::bf16:
+    case Precision::fp8:
       return ElementType::bf16;
     case Precision::fp32:
       break;
@@ -100,9 +112,7 @@ constexpr ElementType kernel_type(Precision precision) {
 /// Of the parameters as a training program makes them and as checkpoints have them. Mixed precision
 /// casts them to kernel_type().
 constexpr ElementType parameter_type(Precision precision) {
-  return precision == Precision::fp16_mixed || precision == Precision::bf16_mixed
-             ? ElementType::fp32
-             : kernel_type(precision);
+  return is_mixed(precision) ? ElementType::fp32 : kernel_type(precision);
 }
 
 enum class AttentionKind { flash, materialized };
@@ -159,6 +169,24 @@ struct Packed {
   bool packed = false;
   std::uint64_t document = 0;  ///< tokens of one; 0: as long as the sequence
   bool operator==(const Packed&) const = default;
+};
+
+/// When the 8-bit copies of weights are made.
+///   kept     by the first micro-batch of each step; they stay on the GPU beside the weights.
+///            Source  Transformer Engine, is_first_microbatch
+///   per_use  before each product, from weights that are on the GPU for no longer either
+enum class WeightCopies : std::uint8_t { kept, per_use };
+template <>
+inline constexpr auto names_of<WeightCopies> = in_order("kept", "per_use");
+
+/// `training.fp8`, of precision fp8.
+struct Fp8 {
+  /// Products read both operands along what they sum over: weights, inputs and gradients of outputs
+  /// have a transposed copy besides. True of Ada, of Hopper and of Blackwell's workstation cards,
+  /// false of B200. Source  Transformer Engine, is_non_tn_fp8_gemm_supported
+  bool transposes = true;
+  WeightCopies weight_copies = WeightCopies::kept;
+  bool operator==(const Fp8&) const = default;
 };
 
 /// What of a model is trained.
@@ -224,6 +252,7 @@ struct Training {
   Lora lora;                        ///< of methods with adapters
   std::vector<std::string> frozen;  ///< names of weights, modules or layers, or the word above
   Precision precision = Precision::bf16_mixed;
+  Fp8 fp8;
   OptimizerKind optimizer = OptimizerKind::adam;
   StateWidth optimizer_state = StateWidth::fp32;
   /// The GPU updates each layer's weights as soon as backward has their gradients, of which none is

@@ -55,9 +55,9 @@ class Sums {
     const bool adam = scenario_.training.has_plain_adam();
     const double update = adam && gpu.adam ? seconds(of(&RankDemand::updated), gpu.adam->value())
                                            : seconds(of(&RankDemand::update_bytes), memory);
-    double products = compute_rate(scenario_);  // of the shape that suits the GPU best
+    double products = fastest_rate(scenario_);  // of the shape that suits the GPU best
     for (const description::ProductRate& shape : gpu.products)
-      products = std::max(products, shape.share * compute_rate(scenario_));
+      products = std::max(products, shape.share * fastest_rate(scenario_));
     const double compute = (flops > 0 ? flops / std::max(products, attention_rate(scenario_)) : 0) +
                            seconds(bytes, memory) + update + of(&RankDemand::kernels) * launch;
     const double side =

@@ -2,6 +2,7 @@
 
 #include "scenarios/description/quantity.hpp"
 #include "strategies/decide/decide.hpp"
+#include "strategies/layout/buffers.hpp"
 #include "strategies/layout/chunk_knobs.hpp"
 #include "strategies/layout/planned_settings.hpp"
 #include "strategies/rules/rules.hpp"
@@ -35,7 +36,7 @@ std::uint64_t most_useful(const description::Scenario& scenario, const Peaks& le
   const std::uint64_t sets = optimizer.pipeline_read || optimizer.pipeline_write ? 2 : 1;
   const std::uint64_t of_a_rank =
       std::max(sets, description::divide_up(*least.subgroups, scenario.node_ranks()));
-  const std::uint64_t set = description::buffers_of_a_set(scenario.strategy.gradients.policy);
+  const std::uint64_t set = buffers_of_a_set(scenario);
   return set * std::max<std::uint64_t>(1, description::divide_up(of_a_rank, paths));
 }
 

@@ -121,9 +121,22 @@ void add_host(SwapProblem& problem, const description::Scenario& scenario, const
       problem.ranks * held_in(problem.host_room / problem.ranks, problem, scenario, least, program);
 }
 
-void add_rates(SwapProblem& problem, const description::Scenario& scenario) {
+/// Of all products of a forward together, those in 8 bits and those that are not.
+double mean_rate(const description::Scenario& scenario, const models::StepProgram& program) {
+  if (scenario.training.precision != description::Precision::fp8) return compute_rate(scenario);
+  double flops = 0, seconds = 0;
+  for (std::uint32_t i = program.forward.first; i < program.forward.last; ++i) {
+    const models::Operator& op = program.operators[i];
+    flops += op.flops.value();
+    seconds += op.flops.value() / (op.fp8 ? fp8_rate(scenario) : compute_rate(scenario));
+  }
+  return flops / seconds;
+}
+
+void add_rates(SwapProblem& problem, const description::Scenario& scenario,
+               const models::StepProgram& program) {
   const description::MachineFile& machine = scenario.machine;
-  problem.flops_per_s = compute_rate(scenario);
+  problem.flops_per_s = mean_rate(scenario, program);
   problem.down_bytes_per_s = machine.pcie.d2h.value();
   problem.up_bytes_per_s = machine.pcie.h2d.value();
   for (const description::StorageSpec& storage : machine.storage) {
@@ -272,7 +285,7 @@ SwapProblem swap_problem(const description::Scenario& scenario, const Prepared& 
       problem.parameters += tensor.elements;
   problem.parameters *= scenario.parallel.tensor;
   problem.spills = goes_to(scenario, "ssd");
-  add_rates(problem, scenario);
+  add_rates(problem, scenario, prepared.program);
   add_traffic(problem, scenario, decide_tensors(scenario, prepared).at(0));
   add_mix(problem, scenario);
   add_host(problem, scenario, prepared, probe);

@@ -15,6 +15,11 @@ EqualBuffers equal_buffers(const Job& job) {
           })};
 }
 
+std::uint64_t buffers_of_a_set(const description::Scenario& scenario) {
+  const std::uint64_t of_adam = description::buffers_of_a_set(scenario.strategy.gradients.policy);
+  return of_adam - (description::is_adam(scenario.training.optimizer) ? 0 : 1);
+}
+
 bool is_swapped(const Job& job, const Subgroup& group) {
   return job.row(group).state_home == description::Home::ssd;
 }
@@ -31,8 +36,9 @@ std::uint64_t largest_state_bytes(const Job& job, const Subgroup& group) {
 
 SwapBuffers swap_buffers(const Job& job, std::uint64_t paths) {
   const description::OptimizerPart& part = job.scenario.strategy.optimizer;
-  const std::uint64_t set = description::buffers_of_a_set(job.scenario.strategy.gradients.policy);
+  const std::uint64_t set = buffers_of_a_set(job.scenario);
   SwapBuffers buffers;
+  if (!description::is_adam(job.scenario.training.optimizer)) buffers.states = 2;
   std::uint64_t swapped = 0;
   for (const Subgroup& group : job.subgroups) {
     buffers.bytes = std::max(buffers.bytes, largest_state_bytes(job, group));
@@ -43,8 +49,8 @@ SwapBuffers swap_buffers(const Job& job, std::uint64_t paths) {
   buffers.most_kept = paths * (buffers.each / set);
   if (part.host_cache)
     buffers.most_kept =
-        std::min(buffers.most_kept,
-                 part.host_cache->value() / std::max<std::uint64_t>(1, 3 * buffers.bytes));
+        std::min(buffers.most_kept, part.host_cache->value() /
+                                        std::max<std::uint64_t>(1, buffers.states * buffers.bytes));
   if (part.order != description::SubgroupOrder::alternating && buffers.most_kept < swapped)
     buffers.most_kept = 0;
   return buffers;

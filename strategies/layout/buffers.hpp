@@ -12,6 +12,10 @@ struct EqualBuffers {
 };
 EqualBuffers equal_buffers(const Job& job);
 
+/// Buffers that a sub-group on storage takes: one for each state, and one for its gradients where
+/// these lie there too.
+std::uint64_t buffers_of_a_set(const description::Scenario& scenario);
+
 /// The sub-group's states lie on storage: home ssd, and it is not too small.
 bool is_swapped(const Job& job, const Subgroup& group);
 
@@ -26,9 +30,10 @@ struct SwapBuffers {
   /// Sub-groups that stay in them from one update to the next, of all paths: as many as they and
   /// `optimizer.host_cache` hold; none where each would be thrown out before its turn.
   std::uint64_t most_kept = 0;
+  std::uint64_t states = 3;  ///< of a sub-group, its masters included
 
   /// `optimizer.host_cache` that keeps so many.
-  Bytes host_cache() const { return Bytes(most_kept * 3 * bytes); }
+  Bytes host_cache() const { return Bytes(most_kept * states * bytes); }
 };
 ///   paths  storages that hold states, or 1 for a stripe
 SwapBuffers swap_buffers(const Job& job, std::uint64_t paths);

@@ -174,6 +174,22 @@ std::unordered_set<TensorId> read_in(const StepProgram& program, models::Span fo
   return read;
 }
 
+/// What it is itself, or of an 8-bit copy what made the original: but an attention, whose output
+/// stays.
+std::optional<description::RecomputedOperator> recomputed_with(const StepProgram& program,
+                                                               const Operator& op) {
+  if (op.function != models::OperatorFunction::quantize) return recomputed_as(op.function);
+  const TensorId source = op.operands.front().tensor;
+  const models::Span forward = program.layers[op.layer].forward;
+  for (std::uint32_t i = forward.first; i < forward.last; ++i)
+    for (const Operand& operand : program.operators[i].operands) {
+      if (operand.tensor != source || operand.access == Access::read) continue;
+      const auto named = recomputed_as(program.operators[i].function);
+      return named == description::RecomputedOperator::attention ? std::nullopt : named;
+    }
+  return std::nullopt;
+}
+
 /// What the operator makes, for backward alone where it is an attention.
 std::vector<TensorId> made_for_backward(const Operator& op,
                                         const std::unordered_set<TensorId>& read_in_forward) {
@@ -199,9 +215,10 @@ ActivationPlan recompute_operators(const models::Model& model, const StepProgram
     const models::Span forward = program.layers[layer].forward;
     const std::unordered_set<TensorId> read = read_in(program, forward);
     for (std::uint32_t i = forward.first; i < forward.last; ++i) {
-      const auto named = recomputed_as(program.operators[i].function);
+      const Operator& op = program.operators[i];
+      const auto named = recomputed_with(program, op);
       if (!named || std::find(chosen.begin(), chosen.end(), *named) == chosen.end()) continue;
-      for (const TensorId id : made_for_backward(program.operators[i], read))
+      for (const TensorId id : made_for_backward(op, read))
         if (!touched.by_several[id] && is_activation(program, id) &&
             std::find(saved.begin(), saved.end(), id) != saved.end())
           plan.fates[id] = Fate::recompute;

@@ -18,6 +18,22 @@ void HeldMemory::hold_bases(const description::MachineFile& machine) {
   hold(TierId::gpu, Purpose::context, machine.gpu.context);
 }
 
+void hold_fp8(HeldMemory& held, const Job& job) {
+  constexpr std::uint64_t scaled = 5, history = 1024, scale_and_inverse = 2;
+  const description::Training& training = job.scenario.training;
+  if (training.precision != description::Precision::fp8) return;
+  const bool kept = training.fp8.weight_copies == description::WeightCopies::kept;
+  const std::uint64_t copies = !kept ? 0 : training.fp8.transposes ? 2 : 1;
+  std::uint64_t bytes = 0;
+  for (std::uint32_t index = 0; index < job.model.weights.size(); ++index) {
+    const models::WeightTensor& weight = job.model.weights[index];
+    if (!weight.multiplies_in_block() || !job.holds(index)) continue;
+    bytes +=
+        copies * job.elements(index) + scaled * fp32_numbers.bytes(history + scale_and_inverse);
+  }
+  held.hold(TierId::gpu, Purpose::weight_copies, Bytes(bytes));
+}
+
 void hold_initialisation_blocks(HeldMemory& held, const Job& job) {
   const auto& strategy = job.scenario.strategy;
   if (strategy.weights.home != description::Home::host ||

@@ -23,6 +23,10 @@ class HeldMemory {
 };
 
 struct Job;
+/// Of precision fp8: 8-bit copies of weights that stay on the GPU, and of each matrix scales and
+/// the latest maxima of what is multiplied: weight, input, output and both gradients.
+///   Source  Transformer Engine, DelayedScaling(amax_history_len=1024), fp8_meta of a module
+void hold_fp8(HeldMemory& held, const Job& job);
 /// Casting the parameters goes through a pinned block each, which a caching allocator keeps for
 /// ever: of weights in host memory, pinned in powers of two.
 void hold_initialisation_blocks(HeldMemory& held, const Job& job);

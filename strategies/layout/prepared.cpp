@@ -35,6 +35,7 @@ models::Workload workload_of(const description::Scenario& scenario,
   workload.adapters = training.lora.adapters;
   workload.base = training.lora.base;
   workload.adapter_scale = training.lora.scale();
+  workload.fp8 = training.fp8;
   return workload;
 }
 

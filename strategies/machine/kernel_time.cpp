@@ -81,8 +81,11 @@ KernelRate rate_of(const models::Operator& op) {
     case OperatorFunction::norm_backward:
     case OperatorFunction::gated_norm_backward:
       return KernelRate::reduction;
+    case OperatorFunction::quantize:
+    case OperatorFunction::quantize_weights:
+      return KernelRate::fp8;
     default:
-      return KernelRate::usual;
+      return op.fp8 ? KernelRate::fp8 : KernelRate::usual;
   }
 }
 
@@ -144,8 +147,8 @@ double product_share(ProductShape shape, const description::GpuSpec& gpu) {
 
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
   const description::GpuSpec& gpu = scenario.machine.gpu;
-  const bool included =
-      !kernel.matrix && kernel.in_pass && gpu.elementwise == description::ElementwiseCost::included;
+  const bool included = !kernel.matrix && kernel.in_pass && kernel.rate != KernelRate::fp8 &&
+                        gpu.elementwise == description::ElementwiseCost::included;
   double seconds = 0;
   const bool adam = scenario.training.has_plain_adam();
   if (kernel.updated > 0 && adam && gpu.adam)
@@ -159,8 +162,10 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
     const double share = kernel.width > 0 && !gpu.products.empty()
                              ? product_share({kernel.tokens, kernel.width}, gpu)
                              : product_share(kernel.side, gpu);
-    const double rate = kernel.rate == KernelRate::attention ? attention_rate(scenario)
-                                                             : compute_rate(scenario) * share;
+    const double products =
+        kernel.rate == KernelRate::fp8 ? fp8_rate(scenario) : compute_rate(scenario);
+    const double rate =
+        kernel.rate == KernelRate::attention ? attention_rate(scenario) : products * share;
     seconds = std::max(seconds, seconds_of(kernel.flops, rate, "gpu.compute"));
   }
   if (kernel.widened > 0)  // a kernel of its own, that no rate of whole passes was measured with

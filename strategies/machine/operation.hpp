@@ -42,8 +42,9 @@ enum class OperationKind : std::uint8_t {
 };
 
 /// Which rate of the GPU bounds a kernel: products at `compute` and the rest at `memory_rate`, or a
-/// rate of its own where the machine has one (rate_of).
-enum class KernelRate : std::uint8_t { usual, attention, reduction };
+/// rate of its own where the machine has one (rate_of). fp8: products of 8-bit copies, and what
+/// makes the copies, which no rate of whole passes was measured with.
+enum class KernelRate : std::uint8_t { usual, attention, reduction, fp8 };
 
 /// One kernel of a batch, as the machine times and logs it.
 struct LoggedKernel {

@@ -323,13 +323,33 @@ Rates::const_iterator own_rate(const Rates& rates, const description::Scenario& 
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void lacks_rate(const std::string& type) {
+  throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
+                                     "add \"" + type + "\" to gpu.compute"}});
+}
+
+}  // namespace
+
 double compute_rate(const description::Scenario& scenario) {
   const Rates& rates = scenario.machine.gpu.compute;
   const auto found = own_rate(rates, scenario);
-  if (found != rates.end()) return found->second.value();
-  const std::string type(compute_type(scenario.training.precision));
-  throw description::ScenarioError({{"", 0, 0, "machine.gpu.compute", "no rate for " + type,
-                                     "add \"" + type + "\" to gpu.compute"}});
+  if (found == rates.end()) lacks_rate(std::string(compute_type(scenario.training.precision)));
+  return found->second.value();
+}
+
+double fp8_rate(const description::Scenario& scenario) {
+  const Rates& rates = scenario.machine.gpu.compute;
+  const auto found = rates.find("fp8");
+  if (found == rates.end()) lacks_rate("fp8");
+  return found->second.value();
+}
+
+double fastest_rate(const description::Scenario& scenario) {
+  const double usual = compute_rate(scenario);
+  const bool fp8 = scenario.training.precision == description::Precision::fp8;
+  return fp8 ? std::max(usual, fp8_rate(scenario)) : usual;
 }
 
 double cpu_compute_rate(const description::Scenario& scenario) {

@@ -69,6 +69,11 @@ std::string_view compute_type(description::Precision precision);
 /// That rate; where the machine has none for fp32, its tf32.
 ///   Throws  ScenarioError when it has neither
 double compute_rate(const description::Scenario& scenario);
+/// The rate of products of 8-bit copies, `gpu.compute.fp8`.
+///   Throws  ScenarioError when the machine has none
+double fp8_rate(const description::Scenario& scenario);
+/// Of the rates of this training's products the highest.
+double fastest_rate(const description::Scenario& scenario);
 /// What products of the CPU reach in that type, `host.compute`; 0: the machine has no rate.
 double cpu_compute_rate(const description::Scenario& scenario);
 /// The rate of flash attention in that type: `gpu.attention`, where the machine has none

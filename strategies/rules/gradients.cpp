@@ -202,7 +202,7 @@ constexpr Rule gradients_rows[] = {
      .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
-           return !land_in_states(c) || (name_of(c.training().precision).ends_with("_mixed") &&
+           return !land_in_states(c) || (is_mixed(c.training().precision) &&
                                          c.training().optimizer_state == StateWidth::fp32);
          },
      .why =

@@ -69,10 +69,6 @@ constexpr Rule method_rows[] = {
          },
      .why = "training.method frozen needs names of what is not trained",
      .hint = "write a list, such as [\"embeddings\", \"layers.0\"], or the method full"},
-    {.path = "training.lora.dora",
-     .holds = [](const Case& c) { return !has_adapters(c) || !c.training().lora.dora; },
-     .why = "DoRA's magnitudes are not part of this version",
-     .hint = "write false; they are one number an output, less than a thousandth of the adapters"},
     {.path = "model",
      .holds =
          [](const Case& c) {

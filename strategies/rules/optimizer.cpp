@@ -26,6 +26,13 @@ bool is_fused(const Case& subject) {
 constexpr const char* share = "strategy.optimizer.cpu_share";
 constexpr const char* share_nothing = "set optimizer.cpu_share to 1";
 
+/// Whoever updates off the GPU has the optimizer.
+bool updates_by_its_rule(const Case& subject) {
+  const bool cpu = optimizer_of(subject).device == description::OptimizerDevice::cpu;
+  return subject.training().has_plain_adam() ||
+         (cpu && subject.training().optimizer == OptimizerKind::lion);
+}
+
 constexpr Rule optimizer_rows[] = {
     {.path = "strategy.optimizer.order",
      .holds =
@@ -87,8 +94,7 @@ constexpr Rule optimizer_rows[] = {
      .holds =
          [](const Case& c) {
            return c.training().optimizer != OptimizerKind::sgd ||
-                  name_of(c.training().precision).ends_with("_mixed") ||
-                  optimizer_of(c).home != Home::ssd;
+                  is_mixed(c.training().precision) || optimizer_of(c).home != Home::ssd;
          },
      .why = "optimizer.home \"ssd\" contradicts training.optimizer \"sgd\": without momentum and "
             "master weights there are no states to keep there",
@@ -98,11 +104,13 @@ constexpr Rule optimizer_rows[] = {
      .why = "the moving average lies beside the weights that optimizer.device gpu updates",
      .hint = "use false, or optimizer.device gpu"},
     {.path = "training.optimizer",
-     .holds = [](const Case& c) { return !updates_off_gpu(c) || c.training().has_plain_adam(); },
+     .holds = [](const Case& c) { return !updates_off_gpu(c) || updates_by_its_rule(c); },
      .why = [](const Case& c) -> std::string {
-       return c.training().has_8bit_states() && description::is_adam(c.training().optimizer)
-                  ? "states in 8 bits are updated by the GPU alone"
-                  : "the CPU optimizer of this version is Adam";
+       if (c.training().has_8bit_states() && description::is_adam(c.training().optimizer))
+         return "states in 8 bits are updated by the GPU alone";
+       return optimizer_of(c).device == description::OptimizerDevice::cpu
+                  ? "the CPU optimizers of this version are Adam and Lion"
+                  : "drives update by Adam alone";
      },
      .hint = "use adam with optimizer_state fp32 or bf16, or optimizer.device gpu"},
     {.path = "training.optimizer",

@@ -1,4 +1,5 @@
 #include "scenarios/description/names.hpp"
+#include "strategies/layout/buffers.hpp"
 #include "strategies/rules/facts.hpp"
 #include "strategies/rules/tables.hpp"
 
@@ -60,9 +61,7 @@ std::string known_storages(const Case& subject) {
 
 /// Buffers of all paths that a pipelined update has at least: a set that is in flight and one that
 /// is updated.
-std::uint64_t two_sets(const Case& subject) {
-  return 2 * description::buffers_of_a_set(subject.parts().gradients.policy);
-}
+std::uint64_t two_sets(const Case& subject) { return 2 * buffers_of_a_set(subject.scenario); }
 std::uint64_t paths_of_states(const Case& subject) {
   return std::max<std::size_t>(1, states_of(subject).paths.size());
 }

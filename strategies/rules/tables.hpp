@@ -25,6 +25,7 @@ Table staleness_rules();
 Table storage_rules();
 Table training_rules();
 Table method_rules();
+Table fp8_rules();
 Table expert_rules();
 
 }  // namespace spillway::strategies::rules

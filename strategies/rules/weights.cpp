@@ -31,7 +31,7 @@ bool makes_weights_of_masters(const Case& subject) {
   const description::OptimizerPart& optimizer = subject.parts().optimizer;
   return weights_of(subject).home == Home::gpu && optimizer.home == Home::host &&
          optimizer.device == description::OptimizerDevice::cpu && optimizer.staleness == 0 &&
-         !is_active(subject) && name_of(subject.training().precision).ends_with("_mixed") &&
+         !is_active(subject) && is_mixed(subject.training().precision) &&
          subject.training().optimizer_state == description::StateWidth::fp32;
 }
 

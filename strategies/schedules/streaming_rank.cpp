@@ -34,6 +34,7 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
 
 Task<> StreamingRank::init() {
   held.hold_bases(job.scenario.machine);
+  hold_fp8(held, job);
   // weights are made in fp32, and stay so until their masters have left for storage
   const Buffer wide = in_fp32();
   if (cpu_experts) cpu_experts->init();

@@ -66,7 +66,7 @@ TEST(PurposeColours, TellThoseOfATierApartWithoutHues) {
   for (const bool dark : {false, true}) {
     expect_all_differ(
         {"weights", "gradients", "activations", "optimizer_states", "gathered_weights", "logits",
-         "reduce_buckets", "workspace", "context", "gpu_rounding"},
+         "reduce_buckets", "workspace", "context", "weight_copies", "gpu_rounding"},
         dark);
     expect_all_differ({"parameter_pool",
                        "parameter_flat_buffer",

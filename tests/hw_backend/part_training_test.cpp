@@ -36,6 +36,10 @@ TEST(TrainingOfAPart, EndsWhereTheReferenceDoes) {
         R"(training.lora.targets=["gate_proj"])"}},
       {"fp32_adapters",
        {"training.method=lora", "training.lora.adapters=fp32", "training.gradient_accumulation=2"}},
+      {"dora", {"training.method=lora", "training.lora.dora=true", "training.lora.alpha=32"}},
+      {"fp32_dora",
+       {"training.method=lora", "training.lora.dora=true", "training.lora.adapters=fp32",
+        "training.lora.targets=all_linear"}},
       {"frozen_layers",
        {"training.method=frozen", R"(training.frozen=["embeddings","layers.0","lm_head"])"}},
   };

@@ -7,10 +7,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdexcept>
 
 namespace spillway::models {
 namespace {
 
+using description::AdapterType;
 using description::BaseType;
 using description::Method;
 using description::ScenarioError;
@@ -130,6 +132,70 @@ TEST(Adapters, SaveWhatTheyReadAlone) {
   const auto down = saved(lora({"down_proj"}));
   EXPECT_THAT(down, Not(Contains("layers.0.attention.norm.output")));
   EXPECT_EQ(saved(Training()).size(), saved(lora({"all_linear"})).size() - 7);
+}
+
+/// One of the first block, under its name there.
+const Operator& of_first_block(const StepProgram& program, const std::string& name) {
+  for (const Operator& one : program.operators)
+    if (one.name == "layers.0." + name) return one;
+  throw std::invalid_argument(name);
+}
+
+Training dora(std::vector<std::string> targets, std::uint64_t rank) {
+  Training training = lora(std::move(targets), rank);
+  training.lora.dora = true;
+  return training;
+}
+
+// Values of 16 tokens: 64 inputs, 32 outputs, rank 4, numbers of 2 B and norms of 4. Scratch is the
+// identity of the inputs, B A, its scaled copy and the sum; the identity is written and read, of
+// the others B A is written and read, the scaled copy too, the sum too.
+TEST(Magnitudes, TakeTheNormsOfWholeMatrices) {
+  const Training training = dora({"v_proj"}, 4);
+  const Model model = as_trained(from_config(tiny_llama), training);
+  const StepProgram program = build_step_program(model, workload_of(training));
+  constexpr std::uint64_t in = 64, out = 32, rank = 4, tokens = 16;
+  const Operator& norms = of_first_block(program, "attention.value.weight_norms");
+  EXPECT_EQ(norms.workspace, Bytes(2 * (in * in + 3 * in * out)));
+  EXPECT_EQ(norms.flops.value(), 2.0 * rank * in * in + 2.0 * rank * in * out);
+  EXPECT_EQ(norms.bytes, Bytes(2 * (out * in + rank * in + out * rank) + 4 * out +
+                               2 * (2 * in * in + 6 * in * out)));
+  EXPECT_TRUE(norms.saved.empty());
+  const Operator& scaled = of_first_block(program, "attention.value.magnitude");
+  EXPECT_EQ(scaled.bytes, Bytes(3 * 2 * tokens * out + 2 * out + 4 * out));
+  const StepProgram plain = build_step_program(
+      as_trained(from_config(tiny_llama), lora({"v_proj"}, 4)), workload_of(lora({"v_proj"}, 4)));
+  const auto saved = [](const StepProgram& of) {
+    std::uint64_t bytes = 0;
+    for (const TensorId id : of.saved_by(1)) bytes += of.tensors[id].bytes.value();
+    return bytes;
+  };
+  EXPECT_EQ(saved(program) - saved(plain), 2 * 2 * tokens * out + 4 * out);
+}
+
+TEST(Magnitudes, AreOneTrainedNumberAnOutput) {
+  const Model plain = as_trained(from_config(tiny_llama), lora({"all_linear"}, 4));
+  const Model model = as_trained(from_config(tiny_llama), dora({"all_linear"}, 4));
+  // of two blocks: query and output 64, key and value 32, gate and up 96, down 64
+  EXPECT_EQ(model.trained_parameters().value() - plain.trained_parameters().value(),
+            2u * (2 * 64 + 2 * 32 + 2 * 96 + 64));
+  const std::uint32_t key = model.layers[1].weights[4];
+  EXPECT_EQ(model.weights[key].name, "model.layers.0.self_attn.k_proj.weight");
+  EXPECT_EQ(model.weights[key + 3].name,
+            "model.layers.0.self_attn.k_proj.lora_magnitude_vector.weight");
+  EXPECT_THAT(model.weights[key + 3].shape, testing::ElementsAre(32));
+}
+
+TEST(Magnitudes, KeepThePromisesOfAStepProgram) {
+  for (const char* config : {tiny_gpt2, tiny_llama, tiny_bert, tiny_t5, tiny_mixtral, narrow_opt})
+    for (const BaseType base : {BaseType::bf16, BaseType::nf4})
+      for (const AdapterType adapters : {AdapterType::bf16, AdapterType::fp32}) {
+        Training training = dora({"all_linear"}, 4);
+        training.lora.base = base;
+        training.lora.adapters = adapters;
+        const Model model = as_trained(from_config(config), training);
+        EXPECT_NO_THROW(check(build_step_program(model, workload_of(training)))) << config;
+      }
 }
 
 TEST(Adapters, HaveStatesThatTheFrozenModelHasNot) {

@@ -196,6 +196,24 @@ TEST(Contradictions, APrecisionWithoutARate) {
       "precision");
 }
 
+TEST(Contradictions, Fp8WithoutARateOrWithCopiesThatCannotStay) {
+  EXPECT_EQ(
+      refusal("resident", {"training.precision=fp8"}),
+      "--set training.precision=fp8: training.precision: \"fp8\" needs "
+      "machine.gpu.compute.fp8, which memascend_c1 does not have; add its rate (of a card that "
+      "multiplies in 8 bits: Ada, Hopper or later), or train in bf16_mixed");
+  EXPECT_EQ(
+      refusal("zero_infinity", {"training.precision=fp8", "machine.gpu.compute.fp8=300 TFLOPS",
+                                "training.fp8.weight_copies=kept"}),
+      "--set training.fp8.weight_copies=kept: training.fp8.weight_copies: weights that come "
+      "to the GPU for their layer, or that a plan moves, are copied there each time; write "
+      "per_use");
+  EXPECT_EQ(refusal("resident", {"training.fp8.transposes=false"}),
+            "--set training.fp8.transposes=false: training.fp8: training.precision fp16_mixed "
+            "multiplies nothing in 8 bits; write \"fp8\" as training.precision, or leave "
+            "training.fp8 out");
+}
+
 TEST(Contradictions, AnUpdateInsideDrivesThatCannotCompute) {
   EXPECT_EQ(
       refusal("zero_infinity", {"strategy.optimizer.device=near_storage"}),

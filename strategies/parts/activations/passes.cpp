@@ -109,7 +109,14 @@ void PassIssuer::flush() {
   after_.clear();
 }
 
+/// Copies of weights that stay are made by the first micro-batch of a step alone.
+bool PassIssuer::made_already(const PlannedKernel& planned) const {
+  return planned.operation->function == models::OperatorFunction::quantize_weights &&
+         (planned.recompute || operands_.numbers.micro_batch > 0);
+}
+
 void PassIssuer::add(const PlannedKernel& planned) {
+  if (made_already(planned)) return;
   std::vector<Op> copies;
   bool waits = as_they_come_ && await_weights(planned, *operands_.weights, awaited_, copies);
   waits |= await_saved(planned, operands_.arrivals, copies);

@@ -52,6 +52,7 @@ class PassIssuer {
 
  private:
   void flush();
+  bool made_already(const PlannedKernel& planned) const;
   void add(const PlannedKernel& planned);
   Op meet(const PassPlan::Segment& segment);
 

@@ -95,6 +95,7 @@ class CpuOptimizer {
   ElementType gradient_type(const View& gradient, const Subgroup::Member& member) const;
   View wide_gradient(const Subgroup::Member& member) const;
   std::uint64_t update_traffic(const Subgroup& group) const;
+  std::uint64_t elements_of_adam(const Subgroup& group) const;
 
   Machine& machine_;
   Rank rank_;

@@ -29,7 +29,7 @@ StateStore::StateStore(Machine& machine, Rank rank, const Job& job, Weights& wei
       job_(job),
       weights_(weights),
       part_(job.scenario.strategy.optimizer),
-      set_(description::buffers_of_a_set(job.scenario.strategy.gradients.policy)),
+      set_(buffers_of_a_set(job.scenario)),
       groups_(job.subgroups.size()),
       member_of_(job.model.weights.size()) {
   for (std::uint32_t group = 0; group < job.subgroups.size(); ++group)
@@ -45,6 +45,7 @@ const NumberFormat& StateStore::format(const Subgroup& group, StateKind kind) co
 }
 
 std::uint64_t StateStore::bytes(const Subgroup& group, StateKind kind) const {
+  if (kind == StateKind::variance && !has_variance(group)) return 0;
   return format(group, kind).bytes(group.span);
 }
 
@@ -201,7 +202,7 @@ Task<> StateStore::init_extents() {
     first.group = i;
     if (groups_[i].master) first.master = co_await swap_->take();
     first.momentum = co_await swap_->take();
-    first.variance = co_await swap_->take();
+    if (has_variance(job_.subgroups[i])) first.variance = co_await swap_->take();
     const std::array<const Buffer*, 3> buffers{&first.master, &first.momentum, &first.variance};
     for (const Buffer* buffer : buffers) {
       if (!*buffer) continue;
@@ -222,14 +223,15 @@ Task<> StateStore::make_extents(std::uint32_t group) {
   const StorageId storage = paths_->storage(state.path);
   const auto size = [&](std::uint64_t bytes) { return Bytes(in_sectors(bytes)); };
   const Bytes momenta = size(bytes(subgroup, StateKind::momentum));
-  const Bytes variances = size(bytes(subgroup, StateKind::variance));
   if (const std::uint64_t own = own_master_bytes(subgroup))
     state.master =
         co_await machine_.store(storage, rank_, Bytes(own), Purpose::optimizer_states, state.drive);
   state.momentum =
       co_await machine_.store(storage, rank_, momenta, Purpose::optimizer_states, state.drive);
-  state.variance =
-      co_await machine_.store(storage, rank_, variances, Purpose::optimizer_states, state.drive);
+  if (has_variance(subgroup))
+    state.variance =
+        co_await machine_.store(storage, rank_, size(bytes(subgroup, StateKind::variance)),
+                                Purpose::optimizer_states, state.drive);
   const auto& members = subgroup.members;
   if (std::any_of(members.begin(), members.end(), [this](const Subgroup::Member& member) {
         return gradient_on_storage(member.weight);
@@ -266,7 +268,7 @@ std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) co
     }
   }
   add(state.momentum, StateKind::momentum, loaded.momentum);
-  add(state.variance, StateKind::variance, loaded.variance);
+  if (has_variance(subgroup)) add(state.variance, StateKind::variance, loaded.variance);
   return all;
 }
 
@@ -331,7 +333,8 @@ Task<StateStore::Loaded> StateStore::load(std::uint32_t group) {
       });
   std::vector<Buffer*> wanted;
   if (master) wanted.push_back(&loaded.master);
-  if (fresh) wanted.insert(wanted.end(), {&loaded.momentum, &loaded.variance});
+  if (fresh) wanted.push_back(&loaded.momentum);
+  if (fresh && has_variance(job_.subgroups[group])) wanted.push_back(&loaded.variance);
   if (state.gradient) wanted.push_back(&loaded.gradient);
   const std::size_t path = state.path;
   ++reading_[path];
@@ -394,7 +397,7 @@ std::vector<BoundOperand> StateStore::operands(const Loaded& loaded) const {
   if (state.swapped) {
     if (loaded.master) use(loaded.master.view(), Role::master, StateKind::master);
     use(loaded.momentum.view(), Role::momentum, StateKind::momentum);
-    use(loaded.variance.view(), Role::variance, StateKind::variance);
+    if (has_variance(subgroup)) use(loaded.variance.view(), Role::variance, StateKind::variance);
   } else {
     const std::uint64_t momenta = bytes(subgroup, StateKind::momentum);
     const std::uint64_t variances = bytes(subgroup, StateKind::variance);
@@ -402,8 +405,9 @@ std::vector<BoundOperand> StateStore::operands(const Loaded& loaded) const {
       use(master_.view(state.host_master, bytes(subgroup, StateKind::master)), Role::master,
           StateKind::master);
     use(momentum_variance_.view(state.host_states, momenta), Role::momentum, StateKind::momentum);
-    use(momentum_variance_.view(state.host_states + momenta, variances), Role::variance,
-        StateKind::variance);
+    if (variances > 0)
+      use(momentum_variance_.view(state.host_states + momenta, variances), Role::variance,
+          StateKind::variance);
   }
   return all;
 }

@@ -102,7 +102,11 @@ class StateStore {
   };
 
   /// Of one state of a sub-group, members where they lie in it.
+  /// 0: it has none of that kind.
   std::uint64_t bytes(const Subgroup& group, StateKind kind) const;
+  bool has_variance(const Subgroup& group) const {
+    return job_.row(group).state(StateKind::variance) != nullptr;
+  }
   /// A member's part of its sub-group's masters.
   View master_in(const View& masters, const Subgroup::Member& member) const;
   std::uint64_t master_sectors(const Subgroup::Member& member) const;

@@ -28,6 +28,47 @@ description::Training adapters(const char* targets, double alpha) {
   return training;
 }
 
+description::Training dora(const char* targets, double alpha) {
+  description::Training training = adapters(targets, alpha);
+  training.lora.dora = true;
+  return training;
+}
+
+/// Of a matrix with DoRA, the norm of each row of W + scale B A.
+std::vector<double> row_norms(Executor& run, std::size_t matrix, double scale) {
+  const models::WeightTensor& of = run.model().weights[matrix];
+  const std::size_t down = *of.adapter, up = down + 1, inputs = of.inputs();
+  const std::size_t rank = run.model().weights[down].outputs();
+  std::vector<double> norms(of.outputs());
+  for (std::size_t row = 0; row < norms.size(); ++row) {
+    double squares = 0;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      double value = load(run.weight(matrix), row * inputs + i);
+      for (std::size_t r = 0; r < rank; ++r)
+        value +=
+            scale * load(run.weight(up), row * rank + r) * load(run.weight(down), r * inputs + i);
+      squares += value * value;
+    }
+    norms[row] = std::sqrt(squares);
+  }
+  return norms;
+}
+
+/// The matrix that an adapter's `weight` is of, where it has magnitudes.
+std::optional<std::size_t> rescaled_by(const models::Model& model, std::size_t weight) {
+  const models::WeightKind kind = model.weights[weight].kind;
+  if (kind != models::WeightKind::adapter_down && kind != models::WeightKind::adapter_up)
+    return std::nullopt;
+  for (std::size_t matrix = 0; matrix < weight; ++matrix) {
+    const auto& adapter = model.weights[matrix].adapter;
+    if (!adapter || weight - *adapter > 1) continue;
+    const bool has = *adapter + 2 < model.weights.size() &&
+                     model.weights[*adapter + 2].kind == models::WeightKind::adapter_magnitude;
+    return has ? std::optional(matrix) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 description::Training freezing(std::vector<std::string> names) {
   description::Training training;
   training.method = description::Method::frozen;
@@ -62,14 +103,35 @@ class Gradients : public testing::TestWithParam<Case> {
     }
   }
 
-  /// The loss when `weight` has moved by `step` along `direction`.
+  /// The loss when `weight` has moved by `step` along `direction`. DoRA's norms are constants to
+  /// backward: where they move, the magnitudes move with them.
   static double loss_at(Executor& run, std::size_t weight, const std::vector<float>& direction,
                         double step) {
+    const auto matrix = rescaled_by(run.model(), weight);
+    if (!matrix) return moved_loss(run, weight, direction, step, [] {});
+    const double scale = GetParam().training.lora.scale();
+    const std::size_t magnitudes = *run.model().weights[*matrix].adapter + 2;
+    const std::vector<double> before = row_norms(run, *matrix, scale);
+    std::vector<float> kept(before.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = load(run.weight(magnitudes), i);
+    const double loss = moved_loss(run, weight, direction, step, [&] {
+      const std::vector<double> now = row_norms(run, *matrix, scale);
+      for (std::size_t i = 0; i < kept.size(); ++i)
+        store(run.weight(magnitudes), i, static_cast<float>(kept[i] * now[i] / before[i]));
+    });
+    for (std::size_t i = 0; i < kept.size(); ++i) store(run.weight(magnitudes), i, kept[i]);
+    return loss;
+  }
+
+  template <class Meanwhile>
+  static double moved_loss(Executor& run, std::size_t weight, const std::vector<float>& direction,
+                           double step, const Meanwhile& meanwhile) {
     std::vector<float> before(direction.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
       before[i] = load(run.weight(weight), i);
       store(run.weight(weight), i, before[i] + static_cast<float>(step) * direction[i]);
     }
+    meanwhile();
     const double loss = run.forward();
     for (std::size_t i = 0; i < before.size(); ++i) store(run.weight(weight), i, before[i]);
     return loss;
@@ -173,44 +235,46 @@ constexpr const char* small_bigcode = R"({"model_type": "gpt_bigcode", "n_embd":
 
 INSTANTIATE_TEST_SUITE_P(
     Models, Gradients,
-    testing::Values(Case{"llama", small_llama},
-                    Case{"llama_unfused", small_llama, Attention::materialized, false},
-                    Case{"llama_chunked_loss",
-                         small_llama,
-                         Attention::flash,
-                         true,
-                         0,
-                         {},
-                         description::LossKind::chunked},
-                    Case{"llama_dropout", small_llama, Attention::flash, true, 0.2},
-                    Case{"llama_unfused_dropout", small_llama, Attention::materialized, false, 0.2},
-                    Case{"llama_with_biases", gelu_llama, Attention::materialized},
-                    Case{"qwen", small_qwen}, Case{"gpt2", small_gpt2},
-                    Case{"gpt2_unfused", small_gpt2, Attention::materialized, false},
-                    Case{"gpt2_dropout", small_gpt2, Attention::flash, true, 0.2},
-                    Case{"gpt2_unfused_dropout", small_gpt2, Attention::materialized, false, 0.2},
-                    Case{"opt", small_opt}, Case{"opt_norm_last", norm_last_opt},
-                    Case{"norms_of_heads", small_qwen3},
-                    Case{"norms_of_heads_unfused", small_qwen3, Attention::materialized, false},
-                    Case{"norms_of_outputs", small_olmo2}, Case{"sandwich", small_gemma3},
-                    Case{"gate_and_up_in_one", small_phi3},
-                    Case{"gate_and_up_dropout", small_phi3, Attention::flash, false, 0.2},
-                    Case{"parallel_norms", small_neox},
-                    Case{"parallel_norms_dropout", small_neox, Attention::flash, true, 0.2},
-                    Case{"parallel_without_biases", small_cohere},
-                    Case{"relu_squared", small_nemotron}, Case{"one_key_head", small_bigcode},
-                    Case{"adapters", small_llama, Attention::flash, true, 0,
-                         adapters("attention", 6)},
-                    Case{"adapters_everywhere_unfused", small_llama, Attention::materialized, false,
-                         0, adapters("all_linear", 2)},
-                    Case{"adapters_of_one_matrix", small_phi3, Attention::flash, true, 0,
-                         adapters("qkv_proj", 3)},
-                    Case{"adapters_behind_biases", small_gpt2, Attention::flash, true, 0.2,
-                         adapters("all_linear", 3)},
-                    Case{"frozen_bottom", small_llama, Attention::flash, true, 0,
-                         freezing({"embeddings", "layers.0"})},
-                    Case{"frozen_middle", small_gpt2, Attention::flash, true, 0,
-                         freezing({"layers.1", "wpe", "wte"})}),
+    testing::Values(
+        Case{"llama", small_llama},
+        Case{"llama_unfused", small_llama, Attention::materialized, false},
+        Case{"llama_chunked_loss",
+             small_llama,
+             Attention::flash,
+             true,
+             0,
+             {},
+             description::LossKind::chunked},
+        Case{"llama_dropout", small_llama, Attention::flash, true, 0.2},
+        Case{"llama_unfused_dropout", small_llama, Attention::materialized, false, 0.2},
+        Case{"llama_with_biases", gelu_llama, Attention::materialized}, Case{"qwen", small_qwen},
+        Case{"gpt2", small_gpt2}, Case{"gpt2_unfused", small_gpt2, Attention::materialized, false},
+        Case{"gpt2_dropout", small_gpt2, Attention::flash, true, 0.2},
+        Case{"gpt2_unfused_dropout", small_gpt2, Attention::materialized, false, 0.2},
+        Case{"opt", small_opt}, Case{"opt_norm_last", norm_last_opt},
+        Case{"norms_of_heads", small_qwen3},
+        Case{"norms_of_heads_unfused", small_qwen3, Attention::materialized, false},
+        Case{"norms_of_outputs", small_olmo2}, Case{"sandwich", small_gemma3},
+        Case{"gate_and_up_in_one", small_phi3},
+        Case{"gate_and_up_dropout", small_phi3, Attention::flash, false, 0.2},
+        Case{"parallel_norms", small_neox},
+        Case{"parallel_norms_dropout", small_neox, Attention::flash, true, 0.2},
+        Case{"parallel_without_biases", small_cohere}, Case{"relu_squared", small_nemotron},
+        Case{"one_key_head", small_bigcode},
+        Case{"adapters", small_llama, Attention::flash, true, 0, adapters("attention", 6)},
+        Case{"adapters_everywhere_unfused", small_llama, Attention::materialized, false, 0,
+             adapters("all_linear", 2)},
+        Case{"dora", small_llama, Attention::flash, true, 0, dora("all_linear", 6)},
+        Case{"dora_behind_biases", gelu_llama, Attention::flash, true, 0, dora("attention", 2)},
+        Case{"dora_of_one_matrix", small_phi3, Attention::flash, true, 0, dora("qkv_proj", 3)},
+        Case{"adapters_of_one_matrix", small_phi3, Attention::flash, true, 0,
+             adapters("qkv_proj", 3)},
+        Case{"adapters_behind_biases", small_gpt2, Attention::flash, true, 0.2,
+             adapters("all_linear", 3)},
+        Case{"frozen_bottom", small_llama, Attention::flash, true, 0,
+             freezing({"embeddings", "layers.0"})},
+        Case{"frozen_middle", small_gpt2, Attention::flash, true, 0,
+             freezing({"layers.1", "wpe", "wte"})}),
     [](const auto& row) { return row.param.name; });
 
 }  // namespace

@@ -64,6 +64,24 @@ TEST(Support, BlocksThatOnlySimulateSayWhich) {
   EXPECT_EQ(reason(R"({"model_type": "mistral", "sliding_window": 4096})"), "");
 }
 
+TEST(Support, WhatIsSimulatedOnlySaysWhatToWrite) {
+  models::Workload workload = small_workload();
+  workload.precision = description::Precision::fp8;
+  description::Training dora;
+  dora.method = description::Method::lora;
+  dora.lora.dora = true;
+  try {
+    require_support(model_of(small_gpt2, dora), workload);
+    ADD_FAILURE() << "8-bit products, or norms of columns, ran";
+  } catch (const description::ScenarioError& error) {
+    ASSERT_EQ(error.complaints().size(), 2u) << error.what();
+    EXPECT_EQ(error.complaints()[0].path, "training.precision");
+    EXPECT_EQ(error.complaints()[0].message, "no device multiplies in fp8 for real");
+    EXPECT_EQ(error.complaints()[0].hint, "write bf16_mixed; simulate knows more");
+    EXPECT_EQ(error.complaints()[1].path, "training.lora.dora");
+  }
+}
+
 TEST(Support, EveryReasonIsNamedAtOnce) {
   const auto found = complaints(R"({"model_type": "mixtral"})", 2, 1.0);
   ASSERT_EQ(found.size(), 3u);

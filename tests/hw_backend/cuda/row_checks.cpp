@@ -91,6 +91,37 @@ void sums_over_rows(Device& device, Report& report) {
     }
 }
 
+/// DoRA's norms of the rows of a matrix, by which columns of activations are divided.
+void magnitudes(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types)
+    for (const std::uint64_t width : widths) {
+      constexpr std::uint64_t rows = 300, inputs = 61;
+      Operand matrix(device, width * inputs, type, 1), norms(device, width, Element::fp32, 2);
+      Operand product(device, rows * width, type, 3), added(device, rows * width, type, 4);
+      Operand bias(device, width, type, 5), own(device, width, type, 6);
+      Operand y(device, rows * width, type, 7), dy(device, rows * width, type, 8);
+      Operand dx(device, rows * width, type, 9), down(device, width, type, 10);
+      const auto work = [&](Primitives& p, Side side) {
+        p.row_norms(width, inputs, matrix.in(side), norms.as<float>(side));
+        Rescale call{rows, width, product.in(side), added.in(side)};
+        call.bias = bias.in(side);
+        call.magnitudes = own.in(side);
+        call.norms = norms.as<float>(side);
+        p.rescale(call, y.out(side));
+        call.bias = Input();
+        p.rescale_backward(call, dy.in(side), dx.out(side), down.out(side));
+      };
+      session.both(work);
+      const std::string name = "magnitudes of " + std::to_string(width);
+      session.near(name + ", norms", norms, 1e-5);
+      session.near(name, y, precision_of(type));
+      session.near(name + ", input gradient", dx, precision_of(type));
+      session.near(name + ", gradient", down, precision_of(type));
+      session.repeats(name, {&norms, &y, &dx, &down}, work);
+    }
+}
+
 void softmaxes(Device& device, Report& report) {
   Session session(device, report);
   for (const Element type : all_types)
@@ -216,10 +247,11 @@ void late_rotations(Device& device, Report& report) {
 }
 
 constexpr Check checks[] = {
-    {"NormsAreTheProcessors", norms},         {"SoftmaxesAreTheProcessors", softmaxes},
-    {"LossesAreTheProcessors", losses},       {"EmbeddingsAreTheProcessors", embeddings},
-    {"RotationsAreTheProcessors", rotations}, {"LateRotationsAreTheProcessors", late_rotations},
-    {"LongRowsAreTheProcessors", long_rows},  {"SumsOverRowsAreTheProcessors", sums_over_rows},
+    {"NormsAreTheProcessors", norms},           {"SoftmaxesAreTheProcessors", softmaxes},
+    {"LossesAreTheProcessors", losses},         {"EmbeddingsAreTheProcessors", embeddings},
+    {"RotationsAreTheProcessors", rotations},   {"LateRotationsAreTheProcessors", late_rotations},
+    {"LongRowsAreTheProcessors", long_rows},    {"SumsOverRowsAreTheProcessors", sums_over_rows},
+    {"MagnitudesAreTheProcessors", magnitudes},
 };
 
 }  // namespace

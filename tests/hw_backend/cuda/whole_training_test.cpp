@@ -102,6 +102,28 @@ TEST(OnCuda, TrainingOnBothSidesEndsAsResidentTrainingDoes) {
   }
 }
 
+/// Adapters with magnitudes, and momenta that the CPU renews.
+TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  const Overrides dora{"training.sequence=8", "training.method=lora", "training.lora.dora=true",
+                       "training.lora.targets=all_linear"};
+  const Overrides lion{"training.sequence=8", "training.optimizer=lion"};
+  for (const Overrides& overrides : {dora, lion}) {
+    SCOPED_TRACE(overrides.back());
+    const description::Scenario scenario =
+        small_training("zero_infinity", overrides, {.blocks = 1});
+    RealRunOptions options;
+    options.make_device = devices.make;
+    const RealRun run = train_for_real(scenario, options);
+    ASSERT_TRUE(run.result.feasible());
+    const RealRun reference = train_for_real(strategies::reference_of(scenario), options);
+    ASSERT_TRUE(reference.result.feasible());
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(On, SystemOnCuda, ::testing::ValuesIn(systems_under_test()),
                          [](const auto& system) { return system.param; });
 

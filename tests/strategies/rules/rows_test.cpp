@@ -308,11 +308,6 @@ constexpr Breaks of_method[] = {
     {"resident", [](Scenario&) {}},  // adapters that are written, but not trained
     {"resident", [](Scenario& s) { s.training.frozen = {"embeddings"}; }},
     {"resident", [](Scenario& s) { s.training.method = Method::frozen; }},
-    {"resident",
-     [](Scenario& s) {
-       with_adapters(s);
-       s.training.lora.dora = true;
-     }},
     {"resident", with_adapters, [](models::Architecture& a) { a.labels = 16; }},
     {"resident",
      [](Scenario& s) {
@@ -328,6 +323,26 @@ constexpr Breaks of_method[] = {
     {"lohan", with_adapters},
     {"colossal_gemini", with_adapters},
     {"angel_ptm", with_adapters},
+};
+
+constexpr Breaks of_fp8[] = {
+    {"resident", [](Scenario&) {}},  // fields of fp8 that are written, of another precision
+    {"resident",
+     [](Scenario& s) {
+       s.training.precision = Precision::fp8;
+       s.machine.gpu.compute.erase("fp8");
+     }},
+    {"resident",
+     [](Scenario& s) {
+       with_adapters(s);
+       s.training.precision = Precision::fp8;
+     }},
+    {"resident",
+     [](Scenario& s) {
+       s.training.precision = Precision::fp8;
+       s.parallel.sequence_parallel = true;
+     }},
+    {"zero_infinity", [](Scenario& s) { s.training.precision = Precision::fp8; }},
 };
 
 /// How a training updates, without what else excludes it.
@@ -447,6 +462,7 @@ TEST(Rules, EveryRowIsBrokenBySomeScenario) {
   broken.look_at(of_staleness);
   broken.look_at(of_storage_and_training);
   broken.look_at(of_method);
+  broken.look_at(of_fp8);
   broken.look_at(of_updates);
   broken.look_at(of_experts);
   std::size_t rows = 0;

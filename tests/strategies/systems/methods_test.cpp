@@ -31,13 +31,15 @@ std::uint64_t padded_bytes(const models::Model& model, bool frozen, std::uint64_
 
 // 2 B for every weight, 2 B for an adapter's gradient and 12 B for its master and states.
 TEST(Adapters, AloneHaveGradientsAndStates) {
-  const description::Scenario scenario = small_model("llama", "resident", lora);
-  const models::Model model = model_of(scenario);
-  const result::PeakBytes gpu = count(scenario).result.gpu;
-  EXPECT_EQ(at_peak(gpu, "weights"),
-            padded_bytes(model, true, 2, 4096) + padded_bytes(model, false, 2, 4096));
-  EXPECT_EQ(at_peak(gpu, "gradients"), padded_bytes(model, false, 2, 4096));
-  EXPECT_EQ(at_peak(gpu, "optimizer_states"), padded_bytes(model, false, 12, 64));
+  for (const Overrides& adapters : {lora, with(lora, {"training.lora.dora=true"})}) {
+    const description::Scenario scenario = small_model("llama", "resident", adapters);
+    const models::Model model = model_of(scenario);
+    const result::PeakBytes gpu = count(scenario).result.gpu;
+    EXPECT_EQ(at_peak(gpu, "weights"),
+              padded_bytes(model, true, 2, 4096) + padded_bytes(model, false, 2, 4096));
+    EXPECT_EQ(at_peak(gpu, "gradients"), padded_bytes(model, false, 2, 4096));
+    EXPECT_EQ(at_peak(gpu, "optimizer_states"), padded_bytes(model, false, 12, 64));
+  }
 }
 
 // Themselves 4 B, their gradients 4 B, momentum and variance 8 B: as much, and no narrow copy.
