@@ -40,6 +40,11 @@ void exchange(const PeerCall& call) {
       std::memcpy(call.out[to] + from * part, call.in[from] + to * part, part);
 }
 
+void shift(const PeerCall& call) {
+  for (std::size_t from = 0; from < call.in.size(); ++from)
+    std::memcpy(call.out[(from + 1) % call.out.size()], call.in[from], call.bytes);
+}
+
 void reduce(const PeerCall& call) {
   const std::size_t elements = call.bytes / size_of(call.type);
   const bool scatter = call.what == Collective::reduce_scatter;
@@ -65,6 +70,8 @@ void combine(const PeerCall& call) {
       return gather(call);
     case Collective::all_to_all:
       return exchange(call);
+    case Collective::ring_shift:
+      return shift(call);
     case Collective::reduce_scatter:
     case Collective::all_reduce:
       return reduce(call);

@@ -158,6 +158,13 @@ std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
   compare("parallel.context", asked.parallel.context, back.parallel.context);
   compare("parallel.tensor", asked.parallel.tensor, back.parallel.tensor);
   compare("parallel.pipeline", asked.parallel.pipeline, back.parallel.pipeline);
+  if (asked.parallel.context > 1)
+    compare("parallel.context_kind", asked.parallel.context_kind, back.parallel.context_kind);
+  if (asked.parallel.pipeline > 1)
+    compare("parallel.schedule", asked.parallel.schedule, back.parallel.schedule);
+  if (asked.parallel.pieces() > 1)
+    compare("parallel.virtual_stages", asked.parallel.virtual_stages,
+            back.parallel.virtual_stages);
   if (asked.parallel.data > 1)
     compare("parallel.zero_stage", asked.parallel.zero_stage, back.parallel.zero_stage);
   return found;

@@ -65,6 +65,11 @@ void Peers::exchange(cudaStream_t stream, const PeerCall& call) {
       copy(stream, call.out[to] + from * part, call.in[from] + to * part, part);
 }
 
+void Peers::shift(cudaStream_t stream, const PeerCall& call) {
+  for (std::size_t from = 0; from < call.in.size(); ++from)
+    copy(stream, call.out[(from + 1) % call.out.size()], call.in[from], call.bytes);
+}
+
 /// The sum of elements [first, first + count) of all inputs goes to the beginnings of `out`. Pieces
 /// in ascending order: what a piece reads, no earlier one has written.
 void Peers::reduce(cudaStream_t stream, const PeerCall& call, std::uint64_t first,
@@ -109,6 +114,8 @@ void Peers::combine(cudaStream_t stream, const PeerCall& call) {
       return gather(stream, call);
     case Collective::all_to_all:
       return exchange(stream, call);
+    case Collective::ring_shift:
+      return shift(stream, call);
     case Collective::all_reduce:
       return reduce(stream, call, 0, elements, call.out);
     case Collective::reduce_scatter:

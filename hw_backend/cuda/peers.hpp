@@ -24,6 +24,7 @@ class Peers {
  private:
   void gather(cudaStream_t stream, const PeerCall& call);
   void exchange(cudaStream_t stream, const PeerCall& call);
+  void shift(cudaStream_t stream, const PeerCall& call);
   void reduce(cudaStream_t stream, const PeerCall& call, std::uint64_t first, std::uint64_t count,
               const std::vector<std::byte*>& out);
   bool reaches(const void* memory);
