@@ -55,8 +55,7 @@ RunSize part_of(const RunSize& whole, std::uint64_t passes, const description::P
   const auto up_to = [](std::uint64_t number, std::uint64_t unit, std::uint64_t most) {
     return std::min(description::divide_up(std::max<std::uint64_t>(number, 1), unit) * unit, most);
   };
-  part.micro_batches =
-      up_to(passes / whole.blocks, pieces > 1 ? stages : 1, whole.micro_batches);
+  part.micro_batches = up_to(passes / whole.blocks, pieces > 1 ? stages : 1, whole.micro_batches);
   const std::uint64_t fewest = std::min(stages, whole.blocks);
   part.blocks = up_to(std::max(passes, fewest), pieces > 1 ? stages * pieces : 1, whole.blocks);
   return part;

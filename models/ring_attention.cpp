@@ -24,24 +24,23 @@ class Ring {
   /// Block i + 1 comes beside the kernel of block i, which adds to what the blocks before made.
   ///   Result  log-sum-exp of all scores
   TensorId forward() {
-    const TensorId sums =
-        tape_.tensor(call_.prefix + ".log_sum_exp",
-                     tape_.tokens() * tape_.split(tape_.architecture().heads), 4);
+    const TensorId sums = tape_.tensor(call_.prefix + ".log_sum_exp",
+                                       tape_.tokens() * tape_.split(tape_.architecture().heads), 4);
     Block block{call_.key.tensor, call_.value.tensor};
     for (std::uint64_t i = 0; i < ranks_; ++i) {
       Block next;
       if (i + 1 < ranks_) next = shift(block, "block_" + std::to_string(i + 1), true);
       const Access access = i == 0 ? Access::write : Access::read_write;
-      Operator& kernel = tape_.add(
-          call_.prefix, OperatorFunction::attention_block,
-          {{call_.query.tensor, Access::read},
-           {block.key, Access::read},
-           {block.value, Access::read},
-           {call_.output.tensor, access},
-           {sums, access}},
-          i == 0 ? std::vector<TensorId>{call_.query.tensor, call_.key.tensor, call_.value.tensor,
-                                         call_.output.tensor, sums}
-                 : std::vector<TensorId>());
+      Operator& kernel =
+          tape_.add(call_.prefix, OperatorFunction::attention_block,
+                    {{call_.query.tensor, Access::read},
+                     {block.key, Access::read},
+                     {block.value, Access::read},
+                     {call_.output.tensor, access},
+                     {sums, access}},
+                    i == 0 ? std::vector<TensorId>{call_.query.tensor, call_.key.tensor,
+                                                   call_.value.tensor, call_.output.tensor, sums}
+                           : std::vector<TensorId>());
       kernel.causal = call_.causal;
       kernel.flops = flops_;
       block = next;
@@ -50,7 +49,7 @@ class Ring {
   }
 
   /// The blocks go round once more, and behind each its gradients, to which each rank adds. A rank
-  /// sends on what it has of them beside the kernel of the next block; the last time they come home.
+  /// sends on what it has of them beside the kernel of the next block; at last they come home.
   void backward(TensorId sums) {
     Block block{call_.key.tensor, call_.value.tensor}, passed, made;
     for (std::uint64_t i = 0; i < ranks_; ++i) {
@@ -95,12 +94,10 @@ class Ring {
 
   Block gradients_of(const Block& block, const std::string& name, TensorId sums, bool first) {
     const Block made = make(name, gradients);
-    std::vector<Operand> operands{tape_.gradient(call_.output),
-                                  {call_.query.tensor, Access::read},
-                                  {block.key, Access::read},
-                                  {block.value, Access::read},
-                                  {call_.output.tensor, Access::read},
-                                  {sums, Access::read}};
+    std::vector<Operand> operands{
+        tape_.gradient(call_.output),        {call_.query.tensor, Access::read},
+        {block.key, Access::read},           {block.value, Access::read},
+        {call_.output.tensor, Access::read}, {sums, Access::read}};
     tape_.accumulate(operands, call_.query);
     ENSURE(!first || operands.back().access == Access::write, "queries that others read");
     operands.push_back({made.key, Access::write});

@@ -21,10 +21,8 @@ class Splitter {
 
   void split() {
     for (const LayerSpan& layer : p_.layers) find_late(layer.backward);
-    std::vector<Operator> operators(p_.operators.begin(),
-                                    p_.operators.begin() + p_.backward.first);
-    for (std::size_t layer = p_.layers.size(); layer-- > 0;)
-      append(p_.layers[layer], operators);
+    std::vector<Operator> operators(p_.operators.begin(), p_.operators.begin() + p_.backward.first);
+    for (std::size_t layer = p_.layers.size(); layer-- > 0;) append(p_.layers[layer], operators);
     const auto end = static_cast<std::uint32_t>(operators.size());
     operators.insert(operators.end(), p_.operators.begin() + p_.update.first, p_.operators.end());
     p_.backward.last = end;
@@ -50,7 +48,8 @@ class Splitter {
       late_[i] = p_.operators[i].function == OperatorFunction::product_weight_gradient &&
                  may_wait(i, span);
     for (std::uint32_t i = span.first; i < span.last; ++i)
-      if (p_.operators[i].function == OperatorFunction::all_gather) late_[i] = gathers_late(i, span);
+      if (p_.operators[i].function == OperatorFunction::all_gather)
+        late_[i] = gathers_late(i, span);
   }
 
   bool may_wait(std::uint32_t op, Span span) const {
@@ -108,8 +107,7 @@ class Splitter {
 
   TensorId copy(TensorId of, std::uint32_t layer, std::map<TensorId, TensorId>& copies,
                 std::vector<Operator>& operators) {
-    const auto [found, fresh] =
-        copies.try_emplace(of, static_cast<TensorId>(p_.tensors.size()));
+    const auto [found, fresh] = copies.try_emplace(of, static_cast<TensorId>(p_.tensors.size()));
     if (!fresh) return found->second;
     Tensor kept = p_.tensors[of];
     kept.name += ".kept";

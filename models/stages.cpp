@@ -72,7 +72,7 @@ class Cutter {
     return pieces;
   }
 
-  /// A piece's tensors are its own: what crosses the ends of two of them would need a place in each.
+  /// A piece's tensors are its own: what crosses ends of two of them would need a place in each.
   void refuse_long_ways(const std::vector<StagePiece>& pieces) const {
     std::vector<std::uint32_t> last_piece(program_.tensors.size(), nobody);
     for (std::uint32_t piece = 0; piece < pieces.size(); ++piece)
@@ -188,7 +188,7 @@ class Cutter {
   const StepProgram& program_;
   std::vector<std::uint32_t> bounds_;  ///< first layers of pieces, and the number of layers
   std::size_t stages_;
-  std::vector<Reach> reach_;           ///< by tensor
+  std::vector<Reach> reach_;  ///< by tensor
 };
 
 }  // namespace

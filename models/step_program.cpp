@@ -73,11 +73,11 @@ class WorkloadCheck {
       return block.window > 0 && block.window < w_.sequence;
     };
     const char* const what =
-        w_.attention != Attention::flash                           ? "materialized scores"
+        w_.attention != Attention::flash                            ? "materialized scores"
         : std::any_of(a_.blocks.begin(), a_.blocks.end(), windowed) ? "windows that hide blocks"
-        : a_.attention_sinks                                       ? "attention sinks"
-        : w_.document > 0 && w_.document < w_.sequence             ? "documents that hide blocks"
-                                                                   : nullptr;
+        : a_.attention_sinks                                        ? "attention sinks"
+        : w_.document > 0 && w_.document < w_.sequence              ? "documents that hide blocks"
+                                                                    : nullptr;
     if (what)
       complain("parallel.context_kind", std::string("a ring passes on blocks that all tokens "
                                                     "behind them see by flash attention, and ") +

@@ -34,11 +34,11 @@ struct Workload {
   std::uint64_t document = 0;  ///< packed: tokens of those that see each other; 0: all
   /// Hidden states between matrices that the tensor ranks cut are shared by tokens.
   bool sequence_parallel = false;
-  std::uint64_t context = 1;  ///< ranks that share the tokens of each sample
+  std::uint64_t context = 1;     ///< ranks that share the tokens of each sample
   bool context_in_ring = false;  ///< they pass keys and values on; else they exchange heads
   /// Backward makes gradients of weights in operators behind all others of a layer.
   bool splits_backward = false;
-  bool causal_skip = false;   ///< flash: count only the lower triangle of causal attention
+  bool causal_skip = false;  ///< flash: count only the lower triangle of causal attention
   // of models with adapters:
   description::AdapterType adapters = description::AdapterType::bf16;
   description::BaseType base = description::BaseType::bf16;
@@ -93,8 +93,8 @@ enum class OperatorKind {
   /// Context-parallel: of all heads of a rank's tokens some heads of all tokens, or back.
   context_all_to_all,
   ring_shift,  ///< context-parallel: what is read goes to the next rank
-  on_cpu,  ///< the CPU's, of what is copied to it and back
-  update,  ///< optimizer step of one weight
+  on_cpu,      ///< the CPU's, of what is copied to it and back
+  update,      ///< optimizer step of one weight
 };
 
 /// Ranks that share a model meet in it.
@@ -118,9 +118,9 @@ enum class OperatorFunction {
   adapter_sum,              ///< y, what an adapter adds to it
   rotation,                 ///< query and key where they lie
   rotation_backward,        ///< their gradients where they lie
-  attention,            ///< query, key, value, [table or sinks], output; flash: log_sum_exp; else
-                        ///< softmax, [dropout mask, dropped softmax]
-  attention_block,      ///< query, key and value of a block; output, log_sum_exp: grow by it
+  attention,        ///< query, key, value, [table or sinks], output; flash: log_sum_exp; else
+                    ///< softmax, [dropout mask, dropped softmax]
+  attention_block,  ///< query, key and value of a block; output, log_sum_exp: grow by it
   attention_block_backward,  ///< g.output, query, key, value, output, log_sum_exp; g.query, which
                              ///< grows by it, g.key, g.value
   attention_backward,   ///< g.output, query, key, value; flash: output, log_sum_exp; else softmax,

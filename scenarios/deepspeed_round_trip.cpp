@@ -163,8 +163,7 @@ std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
   if (asked.parallel.pipeline > 1)
     compare("parallel.schedule", asked.parallel.schedule, back.parallel.schedule);
   if (asked.parallel.pieces() > 1)
-    compare("parallel.virtual_stages", asked.parallel.virtual_stages,
-            back.parallel.virtual_stages);
+    compare("parallel.virtual_stages", asked.parallel.virtual_stages, back.parallel.virtual_stages);
   if (asked.parallel.data > 1)
     compare("parallel.zero_stage", asked.parallel.zero_stage, back.parallel.zero_stage);
   return found;

@@ -274,8 +274,8 @@ inline constexpr auto names_of<ContextKind> = in_order("ulysses", "ring");
 ///   gpipe  all forwards, then all backwards: as many micro-batches are held as a step has.
 ///          Source  Huang et al.: GPipe (2019), 2.3
 ///   interleaved  1F1B over `virtual_stages` pieces of the model on each stage, every p-th of all
-///          pieces in a row: a bubble so many times smaller, and as many times the hand-overs, which
-///          go on beside passes. Source  Narayanan et al.: Megatron-LM (SC'21), 2.2
+///          pieces in a row: a bubble so many times smaller, and as many times the hand-overs,
+///          which go on beside passes. Source  Narayanan et al.: Megatron-LM (SC'21), 2.2
 ///   zero_bubble  1F1B with each backward in two: the gradients of what comes in, and those of
 ///          weights, which wait where nothing else is to do (ZB-H1: no more micro-batches are held
 ///          than 1F1B holds on its first stage). Source  Qi et al.: Zero Bubble Pipeline
@@ -311,9 +311,7 @@ struct Parallel {
     return pipeline > 1 && schedule == PipelineSchedule::interleaved ? virtual_stages : 1;
   }
   /// Gradients of weights are computed apart from those of what comes into a layer.
-  bool splits_backward() const {
-    return pipeline > 1 && schedule == PipelineSchedule::zero_bubble;
-  }
+  bool splits_backward() const { return pipeline > 1 && schedule == PipelineSchedule::zero_bubble; }
   /// Data-parallel ranks that hold the same experts.
   std::uint64_t expert_data() const { return data / expert; }
 };

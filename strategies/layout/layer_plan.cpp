@@ -59,9 +59,8 @@ class LayerLayout {
   void find_hidden() {
     std::vector<bool> crosses(program_.tensors.size(), false);
     for (const models::StagePiece& piece : pieces_)
-      for (const auto* side :
-           {&piece.crossings.receives_forward, &piece.crossings.sends_forward,
-            &piece.crossings.receives_backward, &piece.crossings.sends_backward})
+      for (const auto* side : {&piece.crossings.receives_forward, &piece.crossings.sends_forward,
+                               &piece.crossings.receives_backward, &piece.crossings.sends_backward})
         for (const TensorId id : *side) crosses[id] = true;
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
       const TensorUse& use = uses_[id];
@@ -148,9 +147,8 @@ class LayerLayout {
   /// A gradient that goes down the residual stream is in several pieces, in each for itself.
   void share_out_hidden() {
     for (const LayerPiece& piece : plans_.pieces)
-      share_out_hidden(piece, plans_.pieces.size() == 1
-                                  ? uses_
-                                  : uses_of(model_, program_, piece.layers));
+      share_out_hidden(piece,
+                       plans_.pieces.size() == 1 ? uses_ : uses_of(model_, program_, piece.layers));
   }
 
   void share_out_hidden(const LayerPiece& piece, const std::vector<TensorUse>& uses) {

@@ -79,9 +79,9 @@ struct LayerWeight {
 struct SavedTensor {
   models::TensorId tensor;
   std::uint64_t bytes;
-  Fate fate;                     ///< not recompute
+  Fate fate;  ///< not recompute
   bool made_in_backward = false;
-  bool late = false;             ///< LayerPlan::weight_gradients reads it
+  bool late = false;  ///< LayerPlan::weight_gradients reads it
 };
 
 /// A tensor that leaves the GPU in forward and comes back for backward.

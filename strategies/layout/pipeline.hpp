@@ -32,8 +32,7 @@ struct StageAction {
 
 /// A stage of a pipeline whose steps are to be put in order.
 struct StagePlace {
-  description::PipelineSchedule schedule =
-      description::PipelineSchedule::one_forward_one_backward;
+  description::PipelineSchedule schedule = description::PipelineSchedule::one_forward_one_backward;
   std::uint64_t stage = 0, stages = 1, micro_batches = 1;
   std::uint64_t pieces = 1;  ///< of the model on each stage; more than one: `interleaved`
 };

@@ -46,8 +46,8 @@ class Builder {
 
   PlannedStep build() {
     const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
-    for (const StageAction& action : stage_order(
-             {job_.scenario.parallel.schedule, stage_, split_.size(), micro_batches})) {
+    for (const StageAction& action :
+         stage_order({job_.scenario.parallel.schedule, stage_, split_.size(), micro_batches})) {
       last_micro_ = action.micro + 1 == micro_batches;
       micro_ = action.micro;
       switch (action.what) {
@@ -454,7 +454,8 @@ std::vector<PlannedStep> plan_steps(const Job& job, Rounding gpu) {
   const auto stages = cut_into_stages(job.model, job.program, split, split.size());
   std::vector<PlannedStep> steps;
   for (std::uint32_t stage = 0; stage < split.size(); ++stage)
-    steps.push_back(Builder(job, gpu, split, stages[stage].pieces.front().crossings, stage).build());
+    steps.push_back(
+        Builder(job, gpu, split, stages[stage].pieces.front().crossings, stage).build());
   const Topology topology = setup_for(job.scenario, false, false).topology;
   TimeLine(steps, topology.peer_rate.value(), topology.network_latency.value()).run();
   return steps;

@@ -104,8 +104,8 @@ std::vector<StageLinks::Message> StageLinks::inputs(const StageAction& action) c
   const StageTraffic& all = traffic(action.piece);
   std::vector<Message> in;
   list(action.back ? all.receives_backward : all.receives_forward,
-       Passage{action.micro, action.piece, action.piece}, false,
-       action.back ? next() : previous(), in);
+       Passage{action.micro, action.piece, action.piece}, false, action.back ? next() : previous(),
+       in);
   return in;
 }
 
@@ -129,8 +129,8 @@ void StageLinks::send(const StageAction& action) {
   list(action.back ? all.sends_backward : all.sends_forward,
        Passage{action.micro, action.piece, receiver}, true, action.back ? previous() : next(), out);
   std::erase_if(sending_, [](const Pending<>& one) { return one.done(); });
-  sending_.push_back(machine_.spawn(
-      hand_over(machine_, rank_, job_.shared->handovers, {}, give_out(out))));
+  sending_.push_back(
+      machine_.spawn(hand_over(machine_, rank_, job_.shared->handovers, {}, give_out(out))));
 }
 
 Task<> StageLinks::all_sent() {

@@ -54,7 +54,8 @@ class StageLinks {
   }
   void list(const std::vector<std::uint32_t>& tensors, std::int64_t micro, bool sends, Rank there,
             std::vector<Message>& messages) const {
-    if (micro >= 0) list(tensors, {static_cast<std::uint64_t>(micro), 0, 0}, sends, there, messages);
+    if (micro >= 0)
+      list(tensors, {static_cast<std::uint64_t>(micro), 0, 0}, sends, there, messages);
   }
   /// Of a micro-batch, one of the stage's pieces, and the piece on the receiver.
   struct Passage {

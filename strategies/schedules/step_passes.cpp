@@ -32,8 +32,8 @@ bool StepPasses::next() {
       backward_next && behind->micro == action().micro && behind->piece == action().piece;
   const bool others = backward_next && !backward_follows_;
   parts_.activations.use(links.record(action().micro, action().piece));
-  parts_.saved->expect_backward(
-      others ? std::optional(links.record(behind->micro, behind->piece)) : std::nullopt);
+  parts_.saved->expect_backward(others ? std::optional(links.record(behind->micro, behind->piece))
+                                       : std::nullopt);
   numbers_ = parts_.progress.numbers(action().micro);
   const bool forward = action().what == StageAction::What::forward;
   phases_.enter(forward ? result::Phase::forward : result::Phase::backward);

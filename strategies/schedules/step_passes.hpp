@@ -7,8 +7,8 @@
 namespace spillway::strategies {
 
 /// The passes of one rank's step, each its micro-batch's, in the order of `parallel.schedule`: of a
-/// pipeline each stage its layers, with hand-overs in between or beside them; without stages forward
-/// and backward in turn.
+/// pipeline each stage its layers, with hand-overs in between or beside them; without stages
+/// forward and backward in turn.
 ///   for (passes.begin_step(); passes.next();) co_await passes.run();
 class StepPasses {
  public:

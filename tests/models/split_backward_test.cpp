@@ -70,7 +70,8 @@ TEST(SplitBackward, KeepsTheFlopsTheReadsAndTheOrder) {
       try {
         const StepProgram before = whole(model, w), after = build_step_program(model, w);
         check(after);
-        EXPECT_DOUBLE_EQ(after.flops(after.backward).value(), before.flops(before.backward).value());
+        EXPECT_DOUBLE_EQ(after.flops(after.backward).value(),
+                         before.flops(before.backward).value());
         EXPECT_EQ(after.update.last - after.update.first, before.update.last - before.update.first);
         ++split;
       } catch (const description::ScenarioError&) {  // heads that do not divide

@@ -72,7 +72,8 @@ TEST(Stages, HaveEveryPassOnceAndTheUpdateOfWhatTheyHold) {
 
 TEST(Stages, OfADecoderHandOverItsHiddenStatesAndTheirGradients) {
   const Cut cut(tiny_llama, {0, 2});  // embedding and block 0; block 1 and head
-  const Crossings &first = cut.stages[0].pieces.front().crossings, &second = cut.stages[1].pieces.front().crossings;
+  const Crossings &first = cut.stages[0].pieces.front().crossings,
+                  &second = cut.stages[1].pieces.front().crossings;
   EXPECT_THAT(first.sends_forward, ElementsAre(*cut.program.layers[1].output));
   EXPECT_EQ(first.sends_forward, second.receives_forward);
   EXPECT_THAT(second.sends_backward, ElementsAre(*cut.program.layers[1].output_gradient));
@@ -86,7 +87,8 @@ TEST(Stages, PassOnWhatOnlyStagesFurtherAwayNeed) {
   // embedding, encoder 0 | encoder 1, norm | decoder 0 | decoder 1, head
   const Cut cut(tiny_t5, {0, 2, 4, 5});
   for (std::size_t i = 0; i + 1 < cut.stages.size(); ++i) {
-    EXPECT_EQ(cut.stages[i].pieces.front().crossings.sends_forward, cut.stages[i + 1].pieces.front().crossings.receives_forward);
+    EXPECT_EQ(cut.stages[i].pieces.front().crossings.sends_forward,
+              cut.stages[i + 1].pieces.front().crossings.receives_forward);
     EXPECT_EQ(cut.stages[i].pieces.front().crossings.receives_backward,
               cut.stages[i + 1].pieces.front().crossings.sends_backward);
   }

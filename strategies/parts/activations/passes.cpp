@@ -162,7 +162,10 @@ void PassIssuer::pass_on(const PassPlan::Segment& segment) {
 
 Op PassIssuer::next() {
   const PassPlan::Segment& segment = pass_.segments.at(issued_.segments.size());
-  for (const PlannedKernel& planned : segment.kernels) add(planned);
+  for (const PlannedKernel& planned : segment.kernels) {
+    add(planned);
+    if (!beside_.empty()) flush();  // the one kernel that runs beside them
+  }
   flush();
   if (segment.then && segment.then->beside) {
     pass_on(segment);

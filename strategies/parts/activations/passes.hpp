@@ -65,7 +65,7 @@ class PassIssuer {
   LayerOperands operands_;
   bool as_they_come_;
   std::vector<Op> after_;
-  std::vector<Op> beside_, earlier_;  ///< passed on behind the kernels issued last; before them
+  std::vector<Op> beside_, earlier_;     ///< passed on behind the kernels issued last; before them
   std::vector<bool> awaited_, written_;  ///< by the layer's weights
   std::vector<GpuKernel> kernels_;
   IssuedPass issued_;

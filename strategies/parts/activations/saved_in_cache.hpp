@@ -42,8 +42,8 @@ class SavedInCache : public SavedTensors {
   const MovedTensor& moved(std::uint32_t index) const { return job_.plans.moved[index]; }
 
   TensorCache cache_;
-  Op before_;                            ///< the forward of the layer before
-  std::optional<std::size_t> expected_;  ///< record whose backward is next
+  Op before_;                                             ///< the forward of the layer before
+  std::optional<std::size_t> expected_;                   ///< record whose backward is next
   const LayerPiece* piece_ = &job_.plans.pieces.front();  ///< of the record in use
 };
 

@@ -304,9 +304,8 @@ std::vector<ModuleLoad> TensorCache::measured_modules(double& forward_s) const {
   double others = 0;  // passes of others, between those of two pieces
   const auto begins_piece = [this](std::uint32_t layer) {
     const auto& pieces = job_.plans.pieces;
-    return std::any_of(pieces.begin() + 1, pieces.end(), [&](const LayerPiece& piece) {
-      return piece.layers.first == layer;
-    });
+    return std::any_of(pieces.begin() + 1, pieces.end(),
+                       [&](const LayerPiece& piece) { return piece.layers.first == layer; });
   };
   for (std::size_t i = 0; i < ran_.size(); ++i) {
     if (!ran_[i].last) continue;

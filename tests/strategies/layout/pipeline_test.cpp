@@ -131,8 +131,8 @@ TEST(Pipeline, ZeroBubbleStagesIdleAThirdOfThoseOfOneForwardOneBackward) {
       const double work = 3.0 * static_cast<double>(m);
       const StagePlace plain{PipelineSchedule::one_forward_one_backward, 0, p, m};
       EXPECT_NEAR(step_seconds(plain, {1, 2}) - work, 3.0 * static_cast<double>(p - 1), 1e-9);
-      EXPECT_NEAR(step_seconds(zero_bubble(0, p, m), {1, 1, 1}) - work,
-                  static_cast<double>(p - 1), 1e-9);
+      EXPECT_NEAR(step_seconds(zero_bubble(0, p, m), {1, 1, 1}) - work, static_cast<double>(p - 1),
+                  1e-9);
     }
 }
 

@@ -13,10 +13,8 @@ using ::testing::HasSubstr;
 /// Eight blocks on GPUs so slow that hand-overs take next to nothing, with so small a vocabulary
 /// that the ends do.
 Overrides even(std::uint64_t count, std::uint64_t micro_batches, const Overrides& more = {}) {
-  Overrides all{"model.num_hidden_layers=8",
-                "model.vocab_size=64",
-                "machine.gpu.compute.fp16=0.2 TFLOPS",
-                "parallel.pipeline=" + std::to_string(count),
+  Overrides all{"model.num_hidden_layers=8", "model.vocab_size=64",
+                "machine.gpu.compute.fp16=0.2 TFLOPS", "parallel.pipeline=" + std::to_string(count),
                 "training.gradient_accumulation=" + std::to_string(micro_batches)};
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -55,10 +53,9 @@ TEST(InterleavedStages, IdleSoManyTimesLessAsTheyHavePieces) {
 
 TEST(InterleavedStages, HandOverAtEachEndOfAPiece) {
   for (const std::uint64_t pieces : {2u, 4u}) {
-    const description::Scenario scenario =
-        resident(2, 4,
-                 {"parallel.schedule=interleaved",
-                  "parallel.virtual_stages=" + std::to_string(pieces)});
+    const description::Scenario scenario = resident(
+        2, 4,
+        {"parallel.schedule=interleaved", "parallel.virtual_stages=" + std::to_string(pieces)});
     // four micro-batches, both ways, through 2 v - 1 ends
     const std::uint64_t bytes = 4 * 2 * (2 * pieces - 1) * hidden_bytes;
     EXPECT_EQ(count(scenario).result.io.network, bytes);
@@ -117,14 +114,14 @@ TEST(InterleavedStages, AskForWhatDividesAndForBlocksThatFollowEachOther) {
                       {"parallel.pipeline=2", "training.gradient_accumulation=2",
                        "parallel.schedule=interleaved"}),
               HasSubstr("read what lies further back"));
-  EXPECT_THAT(refusal("llama", "teraio", even(2, 4, interleaved)),
-              HasSubstr("plans whole steps"));
+  EXPECT_THAT(refusal("llama", "teraio", even(2, 4, interleaved)), HasSubstr("plans whole steps"));
   EXPECT_THAT(refusal("llama", "resident",
                       even(2, 4, {"parallel.schedule=interleaved", "parallel.pipeline_cut=flops"})),
               HasSubstr("equal numbers of blocks"));
   EXPECT_THAT(refusal("llama", "resident",
-                      even(2, 4, {"parallel.schedule=zero_bubble",
-                                  "strategy.activations.policy=checkpoint_gpu"})),
+                      even(2, 4,
+                           {"parallel.schedule=zero_bubble",
+                            "strategy.activations.policy=checkpoint_gpu"})),
               HasSubstr("zero_bubble"));
 }
 
@@ -173,7 +170,8 @@ TEST(StageSchedules, RunWithMoreRanksAndWithACache) {
         Overrides all = even(2, 4, schedule);
         all.insert(all.end(), more.begin(), more.end());
         if (splits) all.emplace_back("strategy.activations.policy=keep");
-        SCOPED_TRACE(std::string(system) + " " + schedule.front() + " " + std::to_string(more.size()));
+        SCOPED_TRACE(std::string(system) + " " + schedule.front() + " " +
+                     std::to_string(more.size()));
         const description::Scenario scenario = small_model("llama", system, all);
         const result::Result run = simulate(scenario);
         ASSERT_TRUE(run.feasible());
@@ -184,9 +182,9 @@ TEST(StageSchedules, RunWithMoreRanksAndWithACache) {
 TEST(StageSchedules, StoreWhatOneForwardOneBackwardStores) {
   const auto written = [](const Overrides& schedule) {
     Overrides all = even(2, 4, schedule);
-    all.insert(all.end(), {"strategy.activations.min_elements=0",
-                           "strategy.activations.swap_bytes=all",
-                           "strategy.activations.keep_last=none"});
+    all.insert(all.end(),
+               {"strategy.activations.min_elements=0", "strategy.activations.swap_bytes=all",
+                "strategy.activations.keep_last=none"});
     const result::Result run = simulate(small_model("llama", "ssdtrain", all));
     EXPECT_TRUE(run.feasible());
     return run.io.ssd_write;
