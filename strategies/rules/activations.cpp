@@ -96,8 +96,7 @@ constexpr Rule activations_rows[] = {
     {.path = "strategy.activations.policy",
      .holds =
          [](const Case& c) {
-           return !has_streaming_stages(c) || !is_resident(c) ||
-                  policy_of(c) == ActivationPolicy::keep ||
+           return !has_streaming_stages(c) || policy_of(c) == ActivationPolicy::keep ||
                   policy_of(c) == ActivationPolicy::checkpoint_gpu ||
                   policy_of(c) == ActivationPolicy::tensor_cache;
          },

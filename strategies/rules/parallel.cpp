@@ -1,8 +1,8 @@
 #include "strategies/rules/facts.hpp"
 #include "strategies/rules/tables.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace spillway::strategies::rules {
 
@@ -136,14 +136,16 @@ constexpr Rule parallel_rows[] = {
          },
      .why =
          [](const Case& c) {
-           return fmt::format("{} micro-batches, which {} stages do not divide: interleaved, a "
-                              "stage has as many of one piece in a row as there are stages",
-                              c.training().gradient_accumulation, c.parallel().pipeline);
+           return fmt::format(
+               "{} micro-batches, which {} stages do not divide: interleaved, a "
+               "stage has as many of one piece in a row as there are stages",
+               c.training().gradient_accumulation, c.parallel().pipeline);
          },
-     .hint = [](const Case& c) {
-       return fmt::format("write a multiple of {}, or parallel.schedule 1f1b",
-                          c.parallel().pipeline);
-     }},
+     .hint =
+         [](const Case& c) {
+           return fmt::format("write a multiple of {}, or parallel.schedule 1f1b",
+                              c.parallel().pipeline);
+         }},
     {.path = "parallel.virtual_stages",
      .ground = Ground::contradiction,
      .holds =
@@ -217,18 +219,32 @@ constexpr Rule parallel_rows[] = {
      .why = one_gpu_a_stage,
      .hint = "use parallel.tensor 1, and parallel.pipeline for more GPUs"},
     {.path = "parallel.pipeline",
-     .holds = [](const Case& c) { return !has_streaming_stages(c) || is_resident(c); },
+     .holds = [](const Case& c) { return !has_streaming_stages(c) || updates_behind_passes(c); },
      .why =
          [](const Case& c) {
            return c.parts().system +
-                  " brings weights or updates from outside the GPU, and pipeline stages keep "
-                  "theirs on it: weights.home gpu, optimizer.device gpu";
+                  " updates beside passes, in drives or in chunks of weights, and stages of a "
+                  "pipeline do so behind all of their passes";
+         },
+     .hint = "use tensor or data parallelism, with parallel.pipeline 1"},
+    {.path = "parallel.pipeline",
+     .holds =
+         [](const Case& c) {
+           return !has_streaming_stages(c) || is_resident(c) || !c.model ||
+                  (!c.model->architecture.tied_embeddings &&
+                   c.model->architecture.relative_position_buckets == 0);
+         },
+     .why =
+         [](const Case& c) {
+           return "two stages hold weights of " + c.model->name() +
+                  ", whose gradients are summed where they stay on the GPU: weights.home gpu, "
+                  "optimizer.device gpu";
          },
      .hint = "use tensor or data parallelism, with parallel.pipeline 1"},
     {.path = "parallel.zero_stage",
      .holds =
          [](const Case& c) {
-           return !has_streaming_stages(c) || !is_resident(c) || c.parallel().replicas() == 1 ||
+           return !has_streaming_stages(c) || c.parallel().replicas() == 1 ||
                   c.parallel().zero_stage < 2;
          },
      .why = "1F1B adds micro-batches to gradients that are whole on each rank: stages 2 and 3 "

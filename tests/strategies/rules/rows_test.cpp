@@ -46,10 +46,11 @@ constexpr Breaks of_parallel[] = {
     {"resident", [](Scenario& s) { interleave(s), s.training.gradient_accumulation = 3; }},
     {"resident", [](Scenario& s) { interleave(s), s.parallel.virtual_stages = 5; }},
     {"resident", interleave, [](models::Architecture& a) { a.labels = 16; }},
-    {"resident",
-     [](Scenario& s) { interleave(s), s.parallel.pipeline_cut = PipelineCut::flops; }},
+    {"resident", [](Scenario& s) { interleave(s), s.parallel.pipeline_cut = PipelineCut::flops; }},
     {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},
-    {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }},
+    {"lohan", [](Scenario& s) { s.parallel.pipeline = 2; }},
+    {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; },
+     [](models::Architecture& a) { a.tied_embeddings = true; }},
     {"resident",
      [](Scenario& s) {
        s.parallel.pipeline = s.parallel.data = 2;
