@@ -83,22 +83,24 @@ Task<> LayerPasses::backward(Numbers numbers, std::uint64_t piece, MicroBatch mi
 Task<> LayerPasses::weight_gradients(Numbers numbers, std::uint64_t piece, MicroBatch micro) {
   numbers_ = numbers;
   const models::Span layers = job_.plans.pieces[piece].layers;
-  fetches_.begin_pass(true, layers);
   room_.begin_pass();
   for (std::uint32_t layer = layers.last; layer-- > layers.first;) {
-    if (job_.plans.layers[layer].weight_gradients.segments.empty()) continue;
-    GatheredWeights weights = co_await fetches_.arrive(layer);
+    const LayerPlan& plan = job_.plans.layers[layer];
+    if (plan.weight_gradients.segments.empty()) continue;
+    GatheredWeights weights;  // which these products do not read
+    weights.views.resize(plan.weights.size());
+    weights.ready.resize(plan.weights.size());
     LayerGradients gradients = co_await gradients_.begin_layer(layer, micro);
     co_await room_.for_weight_gradients(layer);
     PassTurn turn;
     take_turn(turn, layer, weights);
     turn.at.gradients = &gradients.views;
     turn.at.fresh = &gradients.fresh;
-    IssuedPass issued = passes_.issue(job_.plans.layers[layer].weight_gradients, turn.at, {});
+    IssuedPass issued = passes_.issue(plan.weight_gradients, turn.at, {});
     activations_.after_weight_gradients(layer);
     co_await room_.pass_ends();
     turn = PassTurn();  // its memory is the pass's
-    room_.follow(issued.last, {}, std::move(weights));
+    room_.follow(issued.last, {}, GatheredWeights());
     co_await gradients_.leave(layer, std::move(gradients), issued.last, micro);
   }
   co_await room_.pass_ends();

@@ -209,7 +209,10 @@ TEST(StagesOfOffloadingSystems, StreamTheirLayersAndUpdateTheirStates) {
     const result::Result one = simulate(scenario(1, {}));
     ASSERT_TRUE(one.feasible());
     for (const Overrides& schedule :
-         {Overrides{}, {"parallel.schedule=gpipe"}, {"parallel.schedule=interleaved"}}) {
+         {Overrides{},
+          {"parallel.schedule=gpipe"},
+          {"parallel.schedule=interleaved"},
+          {"parallel.schedule=zero_bubble", "strategy.activations.policy=keep"}}) {
       SCOPED_TRACE(schedule.empty() ? "1f1b" : schedule.front());
       const result::Result two = simulate(scenario(2, schedule));
       ASSERT_TRUE(two.feasible());
@@ -221,6 +224,33 @@ TEST(StagesOfOffloadingSystems, StreamTheirLayersAndUpdateTheirStates) {
       EXPECT_EQ(two.io.d2h, one.io.d2h);
     }
   }
+}
+
+// Whatever system is not refused runs, in every order of passes.
+TEST(StagesOfOffloadingSystems, RunOrSayWhyNot) {
+  std::vector<std::string> running;
+  for (const System& system : catalogue()) {
+    for (const char* schedule : {"1f1b", "gpipe", "interleaved", "zero_bubble"}) {
+      SCOPED_TRACE(std::string(system.name) + " " + schedule);
+      const Overrides all = with(
+          stages(2, 4), {"model.num_hidden_layers=4", "parallel.data=1",
+                         std::string("parallel.schedule=") + schedule,
+                         std::string("strategy.activations.policy=") +
+                             (std::string(schedule) == "zero_bubble" ? "keep" : "checkpoint_gpu")});
+      std::optional<description::Scenario> scenario;
+      try {
+        scenario = small_model("llama", system.name, all);
+      } catch (const description::ScenarioError&) {
+        continue;
+      }
+      const result::Result run = simulate(*scenario);
+      EXPECT_TRUE(run.feasible());
+      EXPECT_EQ(run.io.h2d, count(*scenario).result.io.h2d);
+      if (std::string(schedule) == "1f1b") running.emplace_back(system.name);
+    }
+  }
+  EXPECT_THAT(running, ::testing::IsSupersetOf({"resident", "ssdtrain", "zero_offload",
+                                                "zero_infinity", "memascend", "mlp_offload"}));
 }
 
 TEST(StagesInStreams, RefuseWhatTheyCannotKeepApart) {
