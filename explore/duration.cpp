@@ -46,13 +46,18 @@ double continued(double before_s, double before, double last_s, double last, dou
   return last_s + std::max(0.0, last_s - before_s) / (last - before) * (size - last);
 }
 
-/// Of `passes`, whole blocks of fewer micro-batches, or fewer blocks of one.
-RunSize part_of(const RunSize& whole, std::uint64_t passes, std::uint64_t fewest_blocks) {
+/// Of `passes`, whole blocks of fewer micro-batches, or fewer blocks of one; as many of both as its
+/// pipeline divides.
+RunSize part_of(const RunSize& whole, std::uint64_t passes, const description::Parallel& parallel) {
   RunSize part = whole;
   part.steps = std::min(whole.steps, few_steps);
-  part.micro_batches = std::clamp<std::uint64_t>(passes / whole.blocks, 1, whole.micro_batches);
-  part.blocks =
-      std::clamp<std::uint64_t>(passes, std::min(fewest_blocks, whole.blocks), whole.blocks);
+  const std::uint64_t pieces = parallel.pieces(), stages = parallel.pipeline;
+  const auto up_to = [](std::uint64_t number, std::uint64_t unit, std::uint64_t most) {
+    return std::min(description::divide_up(std::max<std::uint64_t>(number, 1), unit) * unit, most);
+  };
+  part.micro_batches = up_to(passes / whole.blocks, pieces > 1 ? stages : 1, whole.micro_batches);
+  const std::uint64_t fewest = std::min(stages, whole.blocks);
+  part.blocks = up_to(std::max(passes, fewest), pieces > 1 ? stages * pieces : 1, whole.blocks);
   return part;
 }
 
@@ -136,7 +141,7 @@ std::optional<Duration> duration_of(const Scenario& scenario, const Ask& ask) {
   double before_s = 0, last_s = 0, before = 0, last = 0;
   // two of them at least, or how it grows is not known
   for (std::uint64_t passes = first_passes; last_s < measurable_s || before == 0; passes *= 2) {
-    const RunSize part = part_of(found.whole, passes, scenario.parallel.pipeline);
+    const RunSize part = part_of(found.whole, passes, scenario.parallel);
     if (static_cast<double>(part.passes()) <= last) return std::nullopt;  // it grows no more
     if (part.passes() == all && part.steps == found.whole.steps) return std::nullopt;
     const auto seconds = ask(with_size(scenario, part));

@@ -43,6 +43,7 @@ RunsWith trainer(const Scenario& scenario) {
   if (!plain) return deepspeed(scenario).value_or(RunsWith{nobody, false});
   const description::Parallel& parallel = scenario.parallel;
   if (parts.weights.experts_on_cpu()) return {"KTransformers with LLaMA-Factory", true};
+  if (parallel.splits_backward()) return {"Megatron-LM with the authors' zero bubble", true};
   if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1)
     return {"Megatron-LM", true};
   const bool sharded = parallel.data > 1 && parallel.zero_stage > 0;

@@ -10,6 +10,7 @@ namespace spillway::explore {
 ///   "DeepSpeed", with the version where it matters: it has every part that the scenario has, which
 ///   is to say that scenarios/export_deepspeed can write its configuration
 ///   "PyTorch", "Megatron-LM"  all stays on the GPUs, alone, or shared by layers
+///   "Megatron-LM with the authors' zero bubble"  ... whose stages split their backwards
 ///   "Colossal-AI"             Gemini with the parts that it has
 ///   "the authors' code of X"  published with a paper; their models and machines, not maintained
 ///   "spillway alone"          no program that can be had: a paper without code, or parts of

@@ -54,6 +54,8 @@ void combine(const PeerCall& call) {
       return copy_gathered(call, copy);
     case Collective::all_to_all:
       return copy_exchanged(call, copy);
+    case Collective::ring_shift:
+      return copy_shifted(call, copy);
     case Collective::reduce_scatter:
     case Collective::all_reduce:
       return reduce(call);

@@ -24,6 +24,13 @@ void copy_exchanged(const PeerCall& call, Copy copy) {
       copy(call.out[to] + from * part, call.in[from] + to * part, part);
 }
 
+/// The same of a ring_shift: what a member has goes to the one behind it, the last one's to the first.
+template <class Copy>
+void copy_shifted(const PeerCall& call, Copy copy) {
+  for (std::size_t from = 0; from < call.in.size(); ++from)
+    copy(call.out[(from + 1) % call.out.size()], call.in[from], call.bytes);
+}
+
 /// A collective of devices whose memory the caller can read and write. Reductions add in fp32, in
 /// rank order, and round once; an output may be its member's input.
 void combine(const PeerCall& call);

@@ -84,6 +84,8 @@ Flops attention_flops(const Tape& tape, const AttentionCall& call) {
 }  // namespace
 
 void attention(Tape& tape, const AttentionCall& call) {
+  if (tape.workload().context > 1 && tape.workload().context_in_ring)
+    return ring_attention(tape, call, attention_flops(tape, call));
   const std::string& prefix = call.prefix;
   const bool flash = tape.workload().attention == Attention::flash;
   const AttentionSizes sizes =

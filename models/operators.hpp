@@ -86,6 +86,14 @@ struct AttentionCall {
   std::vector<std::uint32_t> tables;  ///< T5's relative positions, or sinks
 };
 void attention(Tape& tape, const AttentionCall& call);
+/// Of ranks that share the tokens of a sample and pass keys and values on, a block each: in forward
+/// each rank sends those of all but its own once round, in backward once more, and their gradients
+/// home. Two blocks at most are on a rank at once besides its own, not all tokens.
+///   flops    of all blocks; each has as many, as tokens lie in a zigzag
+///   Time     of a block the longer of its kernel and of sending the next; the last of the
+///            gradients come home beside nothing
+///   Source   Liu et al.: Ring Attention (2023), 3; Transformer Engine, AttnFuncWithCPAndKVP2P
+void ring_attention(Tape& tape, const AttentionCall& call, Flops flops);
 
 /// An attention half without norm and residual.
 struct AttentionHalf {

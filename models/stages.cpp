@@ -1,5 +1,7 @@
 #include "models/stages.hpp"
 
+#include "scenarios/description/errors.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -18,19 +20,25 @@ struct Reach {
 class Cutter {
  public:
   Cutter(const Model& model, const StepProgram& program,
-         const std::vector<std::uint32_t>& first_layers)
-      : model_(model), program_(program), bounds_(first_layers), reach_(program.tensors.size()) {
+         const std::vector<std::uint32_t>& first_layers, std::size_t stages)
+      : model_(model),
+        program_(program),
+        bounds_(first_layers),
+        stages_(stages == 0 ? first_layers.size() : stages),
+        reach_(program.tensors.size()) {
     bounds_.push_back(static_cast<std::uint32_t>(model.layers.size()));
     for (std::uint32_t i = 0; i < program.backward.last; ++i) note(program.operators[i]);
   }
 
   std::vector<PipelineStage> cut() const {
     std::vector<PipelineStage> stages;
-    for (std::size_t stage = 0; stage + 1 < bounds_.size(); ++stage) {
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
       PipelineStage& made = stages.emplace_back();
-      made.model = cut_model(stage);
-      made.program = cut_program(stage, made.model);
-      made.crossings = crossings(bounds_[stage], bounds_[stage + 1]);
+      const std::vector<std::uint32_t> layers = layers_of(stage);
+      made.model = cut_model(layers);
+      made.program = cut_program(layers, made.model);
+      made.pieces = pieces_of(stage);
+      refuse_long_ways(made.pieces);
     }
     share(stages);
     return stages;
@@ -46,13 +54,48 @@ class Cutter {
     }
   }
 
-  Model cut_model(std::size_t stage) const {
+  std::vector<std::uint32_t> layers_of(std::size_t stage) const {
+    std::vector<std::uint32_t> layers;
+    for (std::size_t piece = stage; piece + 1 < bounds_.size(); piece += stages_)
+      for (std::uint32_t i = bounds_[piece]; i < bounds_[piece + 1]; ++i) layers.push_back(i);
+    return layers;
+  }
+
+  std::vector<StagePiece> pieces_of(std::size_t stage) const {
+    std::vector<StagePiece> pieces;
+    std::uint32_t first = 0;
+    for (std::size_t piece = stage; piece + 1 < bounds_.size(); piece += stages_) {
+      const std::uint32_t last = first + bounds_[piece + 1] - bounds_[piece];
+      pieces.push_back({{first, last}, crossings(bounds_[piece], bounds_[piece + 1])});
+      first = last;
+    }
+    return pieces;
+  }
+
+  /// A piece's tensors are its own: what crosses ends of two of them would need a place in each.
+  void refuse_long_ways(const std::vector<StagePiece>& pieces) const {
+    std::vector<std::uint32_t> last_piece(program_.tensors.size(), nobody);
+    for (std::uint32_t piece = 0; piece < pieces.size(); ++piece)
+      for (const auto* ends :
+           {&pieces[piece].crossings.receives_forward, &pieces[piece].crossings.sends_forward})
+        for (const TensorId id : *ends) {
+          if (last_piece[id] != nobody && last_piece[id] != piece)
+            description::refuse("parallel.schedule",
+                                "interleaved needs layers that read what the layer before them "
+                                "made; " +
+                                    program_.tensors[id].name + " goes to layers further on",
+                                "write 1f1b");
+          last_piece[id] = piece;
+        }
+  }
+
+  Model cut_model(const std::vector<std::uint32_t>& layers) const {
     Model part;
     part.architecture = model_.architecture;
     part.weights = model_.weights;
     part.parameters = Params();
     std::vector<bool> held(model_.weights.size(), false);
-    for (std::uint32_t i = bounds_[stage]; i < bounds_[stage + 1]; ++i) {
+    for (const std::uint32_t i : layers) {
       Layer layer = model_.layers[i];
       std::vector<std::uint32_t> borrowed;
       for (const std::uint32_t weight : layer.borrowed)
@@ -74,12 +117,11 @@ class Cutter {
     return {first, static_cast<std::uint32_t>(part.operators.size())};
   }
 
-  StepProgram cut_program(std::size_t stage, const Model& model) const {
+  StepProgram cut_program(const std::vector<std::uint32_t>& layers, const Model& model) const {
     StepProgram part;
     part.workload = program_.workload;
     part.tensors = program_.tensors;
-    part.layers.assign(program_.layers.begin() + bounds_[stage],
-                       program_.layers.begin() + bounds_[stage + 1]);
+    for (const std::uint32_t i : layers) part.layers.push_back(program_.layers[i]);
     for (LayerSpan& layer : part.layers) layer.forward = append(layer.forward, part);
     part.forward = {0, static_cast<std::uint32_t>(part.operators.size())};
     for (std::size_t i = part.layers.size(); i-- > 0;)
@@ -144,15 +186,17 @@ class Cutter {
 
   const Model& model_;
   const StepProgram& program_;
-  std::vector<std::uint32_t> bounds_;  ///< first layers, and the number of layers
-  std::vector<Reach> reach_;           ///< by tensor
+  std::vector<std::uint32_t> bounds_;  ///< first layers of pieces, and the number of layers
+  std::size_t stages_;
+  std::vector<Reach> reach_;  ///< by tensor
 };
 
 }  // namespace
 
 std::vector<PipelineStage> cut_into_stages(const Model& model, const StepProgram& program,
-                                           const std::vector<std::uint32_t>& first_layers) {
-  return Cutter(model, program, first_layers).cut();
+                                           const std::vector<std::uint32_t>& first_layers,
+                                           std::size_t stages) {
+  return Cutter(model, program, first_layers, stages).cut();
 }
 
 }  // namespace spillway::models

@@ -1,6 +1,7 @@
 #include "models/step_program.hpp"
 
 #include "models/layers.hpp"
+#include "models/split_backward.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
@@ -63,14 +64,31 @@ class WorkloadCheck {
       complain("training.micro_batch", "more tokens than any machine has room for");
   }
 
-  /// Each of the context ranks has some heads of all tokens: all kinds of heads divide.
-  void shares_samples() {
-    const std::uint64_t ways = w_.context * w_.tensor;
-    if (w_.sequence % w_.context != 0)
+  /// Each of the context ranks has two pieces of a sample, and sees all that came before.
+  void passes_blocks_on() {
+    if (w_.sequence % (2 * w_.context) != 0)
       complain("parallel.context",
-               std::to_string(w_.context) + " ranks cannot share " + std::to_string(w_.sequence) +
-                   " tokens",
-               "use a divisor of training.sequence");
+               std::to_string(w_.context) + " ranks in a ring cannot share two pieces each of " +
+                   std::to_string(w_.sequence) + " tokens",
+               "use a divisor of half of training.sequence");
+    const auto windowed = [this](const BlockTraits& block) {
+      return block.window > 0 && block.window < w_.sequence;
+    };
+    const char* const what =
+        w_.attention != Attention::flash                            ? "materialized scores"
+        : std::any_of(a_.blocks.begin(), a_.blocks.end(), windowed) ? "windows that hide blocks"
+        : a_.attention_sinks                                        ? "attention sinks"
+        : w_.document > 0 && w_.document < w_.sequence              ? "documents that hide blocks"
+                                                                    : nullptr;
+    if (what)
+      complain("parallel.context_kind", std::string("a ring passes on blocks that all tokens "
+                                                    "behind them see by flash attention, and ") +
+                                            a_.name + " has " + what + ": write ulysses");
+  }
+
+  /// Each of the context ranks has some heads of all tokens: all kinds of heads divide.
+  void shares_heads() {
+    const std::uint64_t ways = w_.context * w_.tensor;
     for (const auto& [what, count] : a_.shared_by_ranks())
       if (std::string(what).ends_with("heads") && count % ways != 0)
         complain("parallel.context",
@@ -78,6 +96,15 @@ class WorkloadCheck {
                      " ranks cannot share the " + std::to_string(count) + " " + what + " of " +
                      a_.name,
                  "let context x tensor divide them");
+  }
+
+  void shares_samples() {
+    if (w_.sequence % w_.context != 0)
+      complain("parallel.context",
+               std::to_string(w_.context) + " ranks cannot share " + std::to_string(w_.sequence) +
+                   " tokens",
+               "use a divisor of training.sequence");
+    w_.context_in_ring ? passes_blocks_on() : shares_heads();
     const bool recurs = std::any_of(a_.blocks.begin(), a_.blocks.end(), [](const auto& block) {
       return block.mixer != Mixer::attention && block.mixer != Mixer::none;
     });
@@ -134,8 +161,9 @@ std::vector<TensorId> StepProgram::saved_by(std::uint32_t layer) const {
   return saved;
 }
 
-StepProgram build_step_program(const Model& model, const Workload& workload) {
-  WorkloadCheck(model, workload).throw_complaints();
+namespace {
+
+StepProgram record(const Model& model, const Workload& workload) {
   Tape tape(model, workload);
   std::uint32_t layer = 0;
   if (model.architecture.is_diffusion()) {
@@ -166,6 +194,15 @@ StepProgram build_step_program(const Model& model, const Workload& workload) {
   }
   head(tape, layer, hidden);
   return tape.finish();
+}
+
+}  // namespace
+
+StepProgram build_step_program(const Model& model, const Workload& workload) {
+  WorkloadCheck(model, workload).throw_complaints();
+  StepProgram program = record(model, workload);
+  if (workload.splits_backward) split_backward(program);
+  return program;
 }
 
 }  // namespace spillway::models

@@ -35,8 +35,11 @@ struct Workload {
   std::uint64_t document = 0;  ///< packed: tokens of those that see each other; 0: all
   /// Hidden states between matrices that the tensor ranks cut are shared by tokens.
   bool sequence_parallel = false;
-  std::uint64_t context = 1;  ///< ranks that share the tokens of each sample
-  bool causal_skip = false;   ///< flash: count only the lower triangle of causal attention
+  std::uint64_t context = 1;     ///< ranks that share the tokens of each sample
+  bool context_in_ring = false;  ///< they pass keys and values on; else they exchange heads
+  /// Backward makes gradients of weights in operators behind all others of a layer.
+  bool splits_backward = false;
+  bool causal_skip = false;  ///< flash: count only the lower triangle of causal attention
   // of models with adapters:
   description::AdapterType adapters = description::AdapterType::bf16;
   description::BaseType base = description::BaseType::bf16;
@@ -91,15 +94,16 @@ enum class OperatorKind {
   all_to_all,      ///< expert-parallel: each rank's part of what is read goes to that rank
   /// Context-parallel: of all heads of a rank's tokens some heads of all tokens, or back.
   context_all_to_all,
-  on_cpu,  ///< the CPU's, of what is copied to it and back
-  update,  ///< optimizer step of one weight
+  ring_shift,  ///< context-parallel: what is read goes to the next rank
+  on_cpu,      ///< the CPU's, of what is copied to it and back
+  update,      ///< optimizer step of one weight
 };
 
 /// Ranks that share a model meet in it.
 constexpr bool is_collective(OperatorKind kind) {
   return kind == OperatorKind::all_reduce || kind == OperatorKind::all_gather ||
          kind == OperatorKind::reduce_scatter || kind == OperatorKind::all_to_all ||
-         kind == OperatorKind::context_all_to_all;
+         kind == OperatorKind::context_all_to_all || kind == OperatorKind::ring_shift;
 }
 
 /// What an operator computes. Its operands stand in the order given, those in [] only where the
@@ -122,8 +126,11 @@ enum class OperatorFunction {
   quantize_weights,         ///< matrices: the copies lie beside the program's tensors
   rotation,                 ///< query and key where they lie
   rotation_backward,        ///< their gradients where they lie
-  attention,            ///< query, key, value, [table or sinks], output; flash: log_sum_exp; else
-                        ///< softmax, [dropout mask, dropped softmax]
+  attention,        ///< query, key, value, [table or sinks], output; flash: log_sum_exp; else
+                    ///< softmax, [dropout mask, dropped softmax]
+  attention_block,  ///< query, key and value of a block; output, log_sum_exp: grow by it
+  attention_block_backward,  ///< g.output, query, key, value, output, log_sum_exp; g.query, which
+                             ///< grows by it, g.key, g.value
   attention_backward,   ///< g.output, query, key, value; flash: output, log_sum_exp; else softmax,
                         ///< [mask, dropped]; g.query, g.key, g.value, [table, w.table]
   activation,           ///< x, y
@@ -135,7 +142,7 @@ enum class OperatorFunction {
   residual_backward,       ///< with dropout only: g.y, mask, g.f
   dropout,                 ///< x where it lies, mask
   dropout_backward,        ///< mask, g.x where it lies
-  gradient_sum,            ///< g.from, g.to, which grows by it
+  gradient_sum,            ///< g.from, g.to, which grows by it, or is written
   scatter_experts,         ///< x, router's logits, shares, copies
   scatter_experts_backward,
   gather_experts,  ///< parts, shares, output
@@ -176,6 +183,7 @@ enum class OperatorFunction {
   all_gather,             ///< this rank's tokens, those of all
   reduce_scatter,         ///< what is summed, this rank's tokens of the sum
   context_all_to_all,     ///< what goes to the context group's ranks, what comes from them
+  ring_shift,             ///< what goes to the next context rank, what comes from the one before
   all_to_all,             ///< what goes to the group's ranks, what comes from them
   cpu_experts,            ///< x, shares, output
   cpu_experts_backward,   ///< g.output, x, shares, g.x, g.shares
@@ -204,6 +212,7 @@ struct Operator {
   GemmShape gemm;          ///< matmul, and what has matmuls inside: loss, feed-forward in tiles
   bool fp8 = false;        ///< a product of 8-bit copies
   bool causal = false;     ///< attention
+  bool beside = false;     ///< ring_shift: the kernel behind it does not wait for it, others do
   std::uint32_t draw = 0;  ///< what drops elements: its number among those of its layer, backward
                            ///< as forward
 };
@@ -217,11 +226,16 @@ struct Span {
 struct LayerSpan {
   Span forward;
   Span backward;
+  /// Its last operators of backward that make gradients of weights alone and may run later; none
+  /// unless backward is split (Workload::splits_backward).
+  std::uint32_t weights_apart = 0;
   std::optional<TensorId> input;            ///< hidden states that enter (none for the embedding)
   std::optional<TensorId> output;           ///< hidden states that leave (none for the head)
   std::optional<TensorId> output_gradient;  ///< what the layer's backward starts from
   /// False below the first layer that trains a weight.
   bool goes_back() const { return backward.first < backward.last; }
+  Span input_gradients() const { return {backward.first, backward.last - weights_apart}; }
+  Span weight_gradients() const { return {backward.last - weights_apart, backward.last}; }
 };
 
 /// One training step of one rank and one micro-batch: forward, backward, update, operators in

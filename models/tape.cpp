@@ -29,6 +29,8 @@ OperatorKind kind_of(OperatorFunction function) {
       return OperatorKind::matmul;
     case OperatorFunction::attention:
     case OperatorFunction::attention_backward:
+    case OperatorFunction::attention_block:
+    case OperatorFunction::attention_block_backward:
     case OperatorFunction::choose_tokens:
     case OperatorFunction::choose_tokens_backward:
     case OperatorFunction::delta_rule:
@@ -53,6 +55,8 @@ OperatorKind kind_of(OperatorFunction function) {
       return OperatorKind::reduce_scatter;
     case OperatorFunction::context_all_to_all:
       return OperatorKind::context_all_to_all;
+    case OperatorFunction::ring_shift:
+      return OperatorKind::ring_shift;
     case OperatorFunction::all_to_all:
       return OperatorKind::all_to_all;
     case OperatorFunction::cpu_experts:
@@ -446,7 +450,7 @@ Value exchange(Tape& tape, std::string_view name, Value value, std::uint64_t ele
 }
 
 Value exchange_heads(Tape& tape, std::string_view name, Value value) {
-  if (tape.workload().context == 1) return value;
+  if (tape.workload().context == 1 || tape.workload().context_in_ring) return value;
   return sent_by_all(tape, name, value, tape.elements(value), OperatorFunction::context_all_to_all);
 }
 

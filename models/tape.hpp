@@ -162,8 +162,9 @@ class Tape {
   std::vector<std::optional<Value>> outputs_;
 };
 
-/// Where ranks share the tokens of samples: of `value`, all heads of a rank's tokens, some heads of
-/// all tokens, or back; as many elements. Its gradient goes back the same way. Else `value` itself.
+/// Where ranks share the tokens of samples and exchange heads: of `value`, all heads of a rank's
+/// tokens, some heads of all tokens, or back; as many elements. Its gradient goes back the same
+/// way. Else `value` itself.
 Value exchange_heads(Tape& tape, std::string_view name, Value value);
 /// `elements` that come from the ranks of the expert group, each of which keeps a part of its
 /// `value` and sends the others theirs; the gradient goes back the same way. Without such a group

@@ -167,6 +167,10 @@ std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
             name_of(back.parallel.context_kind));
   compare("parallel.tensor", asked.parallel.tensor, back.parallel.tensor);
   compare("parallel.pipeline", asked.parallel.pipeline, back.parallel.pipeline);
+  if (asked.parallel.pipeline > 1)
+    compare("parallel.schedule", name_of(asked.parallel.schedule), name_of(back.parallel.schedule));
+  if (asked.parallel.pieces() > 1)
+    compare("parallel.virtual_stages", asked.parallel.virtual_stages, back.parallel.virtual_stages);
   if (asked.parallel.tensor > 1)
     compare("parallel.sequence_parallel", asked.parallel.sequence_parallel,
             back.parallel.sequence_parallel);

@@ -99,6 +99,8 @@ void Peers::combine(cudaStream_t stream, const PeerCall& call) {
       return copy_gathered(call, on_stream);
     case Collective::all_to_all:
       return copy_exchanged(call, on_stream);
+    case Collective::ring_shift:
+      return copy_shifted(call, on_stream);
     case Collective::all_reduce:
       return reduce(stream, call, 0, elements, call.out);
     case Collective::reduce_scatter:

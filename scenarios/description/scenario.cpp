@@ -144,6 +144,7 @@ void parallel_fields(Io& io, T& parallel) {
   io("pipeline", parallel.pipeline);
   io("pipeline_cut", parallel.pipeline_cut);
   io("schedule", parallel.schedule);
+  io("virtual_stages", parallel.virtual_stages);
   io("context", parallel.context);
   io("context_kind", parallel.context_kind);
   io("sequence_parallel", parallel.sequence_parallel);

@@ -291,22 +291,42 @@ inline constexpr auto names_of<PipelineCut> = in_order("flops", "layers");
 /// How ranks that share the tokens of a sample attend to all of it.
 ///   ulysses  each has some heads of all tokens: an all-to-all before attention and one behind it.
 ///            Source  DeepSpeed Ulysses (2023), 3.1; Megatron-LM, --cp-comm-type a2a
-enum class ContextKind : std::uint8_t { ulysses };
+///   ring     each has all heads of its own tokens; keys and values go round, a block beside the
+///            attention of the block before, in backward with the sums of their gradients. A rank
+///            has the i-th and the i-th last of 2 x context pieces of a sample, so that what a
+///            causal mask leaves is the same for every rank and block (zigzag).
+///            Source  Liu et al.: Ring Attention (2023), 3; Megatron-LM, --cp-comm-type p2p; the
+///            pieces: Llama 3 (2024), 3.3.2, and Transformer Engine, context parallelism
+enum class ContextKind : std::uint8_t { ulysses, ring };
 template <>
-inline constexpr auto names_of<ContextKind> = in_order("ulysses");
+inline constexpr auto names_of<ContextKind> = in_order("ulysses", "ring");
 
 /// In which order a stage of a pipeline has its micro-batches.
 ///   1f1b   one forward, one backward. Source  Megatron-LM (SC'21), 2.2
 ///   gpipe  all forwards, then all backwards: as many micro-batches are held as a step has.
 ///          Source  Huang et al.: GPipe (2019), 2.3
-enum class PipelineSchedule : std::uint8_t { one_forward_one_backward, gpipe };
+///   interleaved  1F1B over `virtual_stages` pieces of the model on each stage, every p-th of all
+///          pieces in a row: a bubble so many times smaller, and as many times the hand-overs,
+///          which go on beside passes. Source  Narayanan et al.: Megatron-LM (SC'21), 2.2
+///   zero_bubble  1F1B with each backward in two: the gradients of what comes in, and those of
+///          weights, which wait where nothing else is to do (ZB-H1: no more micro-batches are held
+///          than 1F1B holds on its first stage). Source  Qi et al.: Zero Bubble Pipeline
+///          Parallelism (ICLR 2024), 2.2 and figure 2
+enum class PipelineSchedule : std::uint8_t {
+  one_forward_one_backward,
+  gpipe,
+  interleaved,
+  zero_bubble
+};
 template <>
-inline constexpr auto names_of<PipelineSchedule> = in_order("1f1b", "gpipe");
+inline constexpr auto names_of<PipelineSchedule> = in_order("1f1b", "gpipe", "interleaved",
+                                                            "zero_bubble");
 
 struct Parallel {
   std::uint64_t data = 1, tensor = 1, pipeline = 1, zero_stage = 3;
   PipelineCut pipeline_cut = PipelineCut::flops;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  std::uint64_t virtual_stages = 2;  ///< pieces of the model on each stage, of `interleaved` alone
   /// Tensor ranks share the tokens of what they do not cut: norms, dropout, residuals. Their sums
   /// are scattered and gathered in place of all-reduces. Source  Korthikanti et al. (2022), 4.2.2
   bool sequence_parallel = false;
@@ -318,6 +338,12 @@ struct Parallel {
   /// Ranks that hold, or share by ZeRO, the same weights.
   std::uint64_t replicas() const { return data * context; }
   std::uint64_t ranks() const { return replicas() * tensor * pipeline; }
+  /// Pieces of the model that a stage has.
+  std::uint64_t pieces() const {
+    return pipeline > 1 && schedule == PipelineSchedule::interleaved ? virtual_stages : 1;
+  }
+  /// Gradients of weights are computed apart from those of what comes into a layer.
+  bool splits_backward() const { return pipeline > 1 && schedule == PipelineSchedule::zero_bubble; }
   /// Data-parallel ranks that hold the same experts.
   std::uint64_t expert_data() const { return data / expert; }
 };

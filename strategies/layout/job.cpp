@@ -195,7 +195,7 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
 
 void Job::lay_out() {
   plans = plan_layers(model, program, tensors, activations,
-                      stage ? stage->crossings : models::Crossings());
+                      stage ? stage->pieces : std::vector<models::StagePiece>());
   if (activations.by_module) cut_into_modules(plans, model, program);
 }
 

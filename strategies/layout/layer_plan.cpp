@@ -26,23 +26,25 @@ constexpr std::uint32_t none = TensorUse::none;
 class LayerLayout {
  public:
   LayerLayout(const models::Model& model, const StepProgram& program, const TensorTable& tensors,
-              const ActivationPlan& activations, const models::Crossings& crossings)
+              const ActivationPlan& activations, const std::vector<models::StagePiece>& pieces)
       : model_(model),
         program_(program),
         tensors_(tensors),
         activations_(activations),
-        crossings_(crossings),
+        pieces_(pieces),
         activation_type_(kernel_type(program.workload.precision)),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
         uses_(uses_of(model, program)),
         hidden_index_(program.tensors.size(), none),
         saved_index_(program.tensors.size(), none),
         completed_by_(program.tensors.size(), none),
+        late_reader_(program.tensors.size(), none),
         space_(program) {}
 
   LayerPlans plan() {
     while (plans_.first_backward < layers_ && !program_.layers[plans_.first_backward].goes_back())
       ++plans_.first_backward;
+    note_late_readers();
     find_hidden();
     note_completion();
     for (std::uint32_t layer = 0; layer < layers_; ++layer) plan_layer(layer);
@@ -56,9 +58,10 @@ class LayerLayout {
  private:
   void find_hidden() {
     std::vector<bool> crosses(program_.tensors.size(), false);
-    for (const auto* side : {&crossings_.receives_forward, &crossings_.sends_forward,
-                             &crossings_.receives_backward, &crossings_.sends_backward})
-      for (const TensorId id : *side) crosses[id] = true;
+    for (const models::StagePiece& piece : pieces_)
+      for (const auto* side : {&piece.crossings.receives_forward, &piece.crossings.sends_forward,
+                               &piece.crossings.receives_backward, &piece.crossings.sends_backward})
+        for (const TensorId id : *side) crosses[id] = true;
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
       const TensorUse& use = uses_[id];
       const TensorRole role = program_.tensors[id].role;
@@ -130,21 +133,41 @@ class LayerLayout {
         hidden.sent_away = hidden.gradient || !uses_[id].read_later;
       }
     };
-    in(crossings_.receives_forward, plans_.traffic.receives_forward);
-    in(crossings_.receives_backward, plans_.traffic.receives_backward);
-    out(crossings_.sends_forward, plans_.traffic.sends_forward);
-    out(crossings_.sends_backward, plans_.traffic.sends_backward);
+    for (const models::StagePiece& piece : pieces_) {
+      LayerPiece& own = plans_.pieces.emplace_back();
+      own.layers = piece.layers;
+      in(piece.crossings.receives_forward, own.traffic.receives_forward);
+      in(piece.crossings.receives_backward, own.traffic.receives_backward);
+      out(piece.crossings.sends_forward, own.traffic.sends_forward);
+      out(piece.crossings.sends_backward, own.traffic.sends_backward);
+    }
+    if (pieces_.empty()) plans_.pieces.push_back({{0, layers_}, {}});
   }
 
+  /// A gradient that goes down the residual stream is in several pieces, in each for itself.
   void share_out_hidden() {
+    for (const LayerPiece& piece : plans_.pieces)
+      share_out_hidden(piece,
+                       plans_.pieces.size() == 1 ? uses_ : uses_of(model_, program_, piece.layers));
+  }
+
+  void share_out_hidden(const LayerPiece& piece, const std::vector<TensorUse>& uses) {
+    const auto has = [](const std::vector<std::uint32_t>& list, std::uint32_t hidden) {
+      return std::find(list.begin(), list.end(), hidden) != list.end();
+    };
     for (std::uint32_t i = 0; i < plans_.hidden.size(); ++i) {
       const HiddenTensor& hidden = plans_.hidden[i];
-      const TensorUse& use = uses_[hidden.tensor];
-      if (use.layer == none) continue;  // passed on from stage to stage
+      const TensorUse& use = uses[hidden.tensor];
+      if (use.layer == none) continue;  // of another piece, or passed on from stage to stage
       auto& first = plans_.layers[use.first_layer];
-      if (hidden.first_layer != HiddenTensor::received)
+      const StageTraffic& traffic = piece.traffic;
+      if (!has(hidden.gradient ? traffic.receives_backward : traffic.receives_forward, i))
         (use.first < layers_ ? first.produced : first.produced_backward).push_back(i);
-      if (hidden.sent_away) continue;
+      if (hidden.gradient ? has(traffic.sends_backward, i) : hidden.sent_away) continue;
+      if (late_reader_[hidden.tensor] != none) {
+        plans_.layers[late_reader_[hidden.tensor]].released_late.push_back(i);
+        continue;
+      }
       auto& last = plans_.layers[use.last_layer];
       (use.last < layers_ ? last.released_forward : last.released_backward).push_back(i);
     }
@@ -160,6 +183,16 @@ class LayerLayout {
       }
   }
 
+  /// The lowest layer whose gradients of weights, where they are made later, read a tensor.
+  void note_late_readers() {
+    for (std::uint32_t layer = layers_; layer-- > 0;) {
+      const models::Span late = program_.layers[layer].weight_gradients();
+      for (std::uint32_t i = late.first; i < late.last; ++i)
+        for (const models::Operand& operand : program_.operators[i].operands)
+          if (operand.access == Access::read) late_reader_[operand.tensor] = layer;
+    }
+  }
+
   /// Which forward operator is the last to write a tensor.
   void note_completion() {
     for (std::uint32_t i = program_.forward.first; i < program_.forward.last; ++i)
@@ -173,9 +206,10 @@ class LayerLayout {
     space_.begin_layer();
     place_weights(plan);
     place_saved(plan);
+    place_late(plan);
     const models::LayerSpan& span = program_.layers[index];
     const Pass forward = all_of(span.forward);
-    Pass again, backward = all_of(span.backward);
+    Pass again, backward = all_of(span.input_gradients());
     for (const std::uint32_t i : operators_to_rerun(program_, index, activations_))
       again.push_back({i, true});
     if (activations_.late) backward = as_needed(program_, std::exchange(again, {}), backward);
@@ -185,6 +219,10 @@ class LayerLayout {
     if (!again.empty()) plan.recompute = plan_pass(plan, again);
     plan.backward = plan_pass(plan, backward);
     note_moves(plan, again, backward);
+    const Pass late = all_of(span.weight_gradients());
+    if (late.empty()) return;
+    place_transients(index, {late});
+    plan.weight_gradients = plan_pass(plan, late);
   }
 
   static Pass all_of(models::Span span) {
@@ -237,6 +275,30 @@ class LayerLayout {
                                               : placed_bytes(tensor.bytes.value()),
                             fate});
     }
+  }
+
+  /// What the one half of a split backward makes, or leaves, for the other.
+  void place_late(LayerPlan& plan) {
+    const models::LayerSpan& span = program_.layers[plan.layer];
+    const models::Span late = span.weight_gradients();
+    std::vector<bool> made(program_.tensors.size(), false);
+    for (std::uint32_t i = span.backward.first; i < late.first && late.first < late.last; ++i)
+      for (const models::Operand& operand : program_.operators[i].operands)
+        if (operand.access != Access::read) made[operand.tensor] = true;
+    for (std::uint32_t i = late.first; i < late.last; ++i)
+      for (const models::Operand& operand : program_.operators[i].operands) {
+        const TensorId id = operand.tensor;
+        const Tensor& tensor = program_.tensors[id];
+        if (tensor.role == TensorRole::weight_gradient && weight_slot_[*tensor.weight] != none)
+          plan.weights[weight_slot_[*tensor.weight]].late = true;
+        if (tensor.role == TensorRole::activation_gradient && made[id] &&
+            hidden_index_[id] == none && saved_index_[id] == none) {
+          saved_index_[id] = static_cast<std::uint32_t>(plan.saved.size());
+          plan.saved.push_back({id, placed_bytes(tensor.bytes.value()), Fate::keep, true, true});
+        } else if (saved_index_[id] != none) {
+          plan.saved[saved_index_[id]].late = true;
+        }
+      }
   }
 
   bool moves(TensorId id) const {
@@ -412,13 +474,14 @@ class LayerLayout {
   const StepProgram& program_;
   const TensorTable& tensors_;
   const ActivationPlan& activations_;
-  const models::Crossings& crossings_;
+  const std::vector<models::StagePiece>& pieces_;
   description::ElementType activation_type_;
   std::uint32_t layers_;
   std::vector<TensorUse> uses_;
   std::vector<std::uint32_t> hidden_index_;
   std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer
   std::vector<std::uint32_t> completed_by_;  ///< by tensor: forward operator
+  std::vector<std::uint32_t> late_reader_;   ///< by tensor: layer
   std::vector<std::uint32_t> weight_slot_;   ///< by weight, in the layer being planned
   TransientSpace space_;                     ///< of the layer being planned
   LayerPlans plans_;
@@ -428,8 +491,8 @@ class LayerLayout {
 
 LayerPlans plan_layers(const models::Model& model, const StepProgram& program,
                        const TensorTable& tensors, const ActivationPlan& activations,
-                       const models::Crossings& crossings) {
-  return LayerLayout(model, program, tensors, activations, crossings).plan();
+                       const std::vector<models::StagePiece>& pieces) {
+  return LayerLayout(model, program, tensors, activations, pieces).plan();
 }
 
 }  // namespace spillway::strategies

@@ -71,13 +71,17 @@ struct LayerWeight {
   std::uint64_t gradient_share_bytes;  ///< 0: it is frozen
   bool owned;                          ///< false for a tied weight that another layer owns
   bool begins;                         ///< its backward is the first to make a gradient of it
+  bool late = false;  ///< LayerPlan::weight_gradients makes its gradient, backward does not
 };
 
-/// A tensor that only its layer uses, from its forward to its backward, in memory of its own.
+/// A tensor that only its layer uses, from its forward to its backward, in memory of its own; or,
+/// of a backward that is split, from its one half to the other.
 struct SavedTensor {
   models::TensorId tensor;
   std::uint64_t bytes;
   Fate fate;  ///< not recompute
+  bool made_in_backward = false;
+  bool late = false;  ///< LayerPlan::weight_gradients reads it
 };
 
 /// A tensor that leaves the GPU in forward and comes back for backward.
@@ -133,6 +137,8 @@ struct LayerPlan {
   PassPlan again;
   PassPlan recompute;  ///< no segments where nothing is recomputed, or `backward` does so
   PassPlan backward;
+  /// What backward leaves out where it is split, and what comes later; else no segments.
+  PassPlan weight_gradients;
   std::vector<LayerWeight> weights;
   std::uint64_t weight_bytes = 0;    ///< of the gathered weights
   std::uint64_t gradient_bytes = 0;  ///< of their gradients, of all ranks' shares
@@ -143,6 +149,7 @@ struct LayerPlan {
   std::vector<std::uint32_t> produced_backward;  ///< ... by its backward
   std::vector<std::uint32_t> released_forward;   ///< hidden tensors whose last use is its forward
   std::vector<std::uint32_t> released_backward;  ///< ... its backward
+  std::vector<std::uint32_t> released_late;      ///< ... its gradients of weights
   std::vector<std::uint32_t> dropped;  ///< hidden tensors that are made again, read last in forward
   std::vector<std::uint32_t> remade;   ///< hidden tensors that `again` makes
 };
@@ -151,6 +158,13 @@ struct LayerPlan {
 struct BackwardStep {
   std::uint32_t layer;
   bool again;
+};
+
+/// Layers that pass one after the other before others of the rank's do: all of them, or those of a
+/// piece of a pipeline stage.
+struct LayerPiece {
+  models::Span layers;
+  StageTraffic traffic;
 };
 
 struct LayerPlans {
@@ -162,7 +176,7 @@ struct LayerPlans {
     std::uint32_t module, saved_by, moved;
   };
   std::vector<Scope> scopes;
-  StageTraffic traffic;
+  std::vector<LayerPiece> pieces;      ///< one at least
   std::vector<BackwardStep> backward;  ///< all turns of it, in their order
   std::vector<Module> modules;         ///< in forward order; none unless cut_into_modules made them
   /// The lowest layer that has a backward: below it nothing is trained.
@@ -174,9 +188,9 @@ struct LayerPlans {
 /// and has room for the shares of those who share the states. A frozen weight has no gradient.
 ///   activations   what is recomputed has no memory between forward and backward; what its
 ///                 recomputation makes lives until its last use in backward, as autograd frees it
-///   crossings     of a pipeline stage, whose layers `model` and `program` have
+///   pieces        of a pipeline stage, whose layers `model` and `program` have; none: no stage
 LayerPlans plan_layers(const models::Model& model, const models::StepProgram& program,
                        const TensorTable& tensors, const ActivationPlan& activations,
-                       const models::Crossings& crossings = {});
+                       const std::vector<models::StagePiece>& pieces = {});
 
 }  // namespace spillway::strategies

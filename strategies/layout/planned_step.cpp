@@ -47,7 +47,7 @@ class Builder {
   PlannedStep build() {
     const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
     for (const StageAction& action :
-         stage_order(job_.scenario.parallel.schedule, stage_, split_.size(), micro_batches)) {
+         stage_order({job_.scenario.parallel.schedule, stage_, split_.size(), micro_batches})) {
       last_micro_ = action.micro + 1 == micro_batches;
       micro_ = action.micro;
       switch (action.what) {
@@ -61,6 +61,9 @@ class Builder {
           break;
         case StageAction::What::exchange:
           exchange(action);
+          break;
+        default:
+          ENSURE(false, "plans of whole steps have passes that wait for what they hand over");
       }
     }
     micro_ = micro_batches - 1;
@@ -448,10 +451,11 @@ planner::Lifetimes PlannedStep::lifetimes() const {
 
 std::vector<PlannedStep> plan_steps(const Job& job, Rounding gpu) {
   const std::vector<StageLayers> split = stage_layers(job.model, job.program, job.scenario);
-  const auto stages = cut_into_stages(job.model, job.program, split);
+  const auto stages = cut_into_stages(job.model, job.program, split, split.size());
   std::vector<PlannedStep> steps;
   for (std::uint32_t stage = 0; stage < split.size(); ++stage)
-    steps.push_back(Builder(job, gpu, split, stages[stage].crossings, stage).build());
+    steps.push_back(
+        Builder(job, gpu, split, stages[stage].pieces.front().crossings, stage).build());
   const Topology topology = setup_for(job.scenario, false, false).topology;
   TimeLine(steps, topology.peer_rate.value(), topology.network_latency.value()).run();
   return steps;

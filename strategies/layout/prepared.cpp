@@ -30,6 +30,8 @@ models::Workload workload_of(const description::Scenario& scenario,
   workload.recomputed = training.recompute.operators;
   workload.document = training.packed.document;
   workload.context = scenario.parallel.context;
+  workload.context_in_ring = scenario.parallel.context_kind == description::ContextKind::ring;
+  workload.splits_backward = scenario.parallel.splits_backward();
   workload.sequence_parallel = scenario.parallel.sequence_parallel;
   workload.causal_skip = training.causal_skip;
   workload.adapters = training.lora.adapters;
@@ -50,7 +52,8 @@ Prepared prepare(const description::Scenario& scenario) {
       models::build_step_program(prepared.model, workload_of(scenario, architecture));
   if (scenario.parallel.pipeline > 1 && !plans_steps(scenario.strategy.system))
     prepared.stages = cut_into_stages(prepared.model, prepared.program,
-                                      stage_layers(prepared.model, prepared.program, scenario));
+                                      stage_layers(prepared.model, prepared.program, scenario),
+                                      scenario.parallel.pipeline);
   return prepared;
 }
 

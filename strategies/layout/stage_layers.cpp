@@ -111,18 +111,19 @@ std::vector<StageLayers> stage_layers(const models::Model& model,
                                       const description::Scenario& scenario) {
   std::vector<bool> blocks;
   for (const models::Layer& layer : model.layers) blocks.push_back(layer.is_block);
-  const std::uint64_t stages = scenario.parallel.pipeline;
-  if (scenario.parallel.pipeline_cut == description::PipelineCut::layers)
-    return split_evenly(blocks, stages);
+  const std::uint64_t stages = scenario.parallel.pipeline, pieces = scenario.parallel.pieces();
+  if (pieces > 1 || scenario.parallel.pipeline_cut == description::PipelineCut::layers)
+    return split_evenly(blocks, stages * pieces);
   return split_by_work(blocks, layer_flops(program), stages);
 }
 
 std::vector<models::PipelineStage> cut_into_stages(const models::Model& model,
                                                    const models::StepProgram& program,
-                                                   const std::vector<StageLayers>& layers) {
+                                                   const std::vector<StageLayers>& layers,
+                                                   std::uint64_t stages) {
   std::vector<std::uint32_t> first;
   for (const StageLayers& stage : layers) first.push_back(stage.first);
-  return models::cut_into_stages(model, program, first);
+  return models::cut_into_stages(model, program, first, stages);
 }
 
 }  // namespace spillway::strategies

@@ -21,13 +21,16 @@ std::vector<StageLayers> split_evenly(const std::vector<bool>& is_block, std::ui
 std::vector<StageLayers> split_by_work(const std::vector<bool>& is_block,
                                        const std::vector<double>& work, std::uint64_t stages);
 
-/// The stages of a scenario's pipeline, as `parallel.pipeline_cut` has them.
+/// The stages of a scenario's pipeline, as `parallel.pipeline_cut` has them; where a stage has
+/// several pieces of the model, all pieces in the order of the layers, each with as many blocks.
 std::vector<StageLayers> stage_layers(const models::Model& model,
                                       const models::StepProgram& program,
                                       const description::Scenario& scenario);
 
+/// `layers`: of all pieces; each of the `stages` has every so-many-th.
 std::vector<models::PipelineStage> cut_into_stages(const models::Model& model,
                                                    const models::StepProgram& program,
-                                                   const std::vector<StageLayers>& layers);
+                                                   const std::vector<StageLayers>& layers,
+                                                   std::uint64_t stages);
 
 }  // namespace spillway::strategies

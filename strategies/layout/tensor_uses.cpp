@@ -32,9 +32,14 @@ void note_use(TensorUse& use, models::Access access, std::uint32_t layer, std::u
 }  // namespace
 
 std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program) {
+  return uses_of(model, program, {0, static_cast<std::uint32_t>(model.layers.size())});
+}
+
+std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program,
+                               models::Span of_layers) {
   std::vector<TensorUse> uses(program.tensors.size());
   const auto layers = static_cast<std::uint32_t>(model.layers.size());
-  for (std::uint32_t layer = 0; layer < layers; ++layer)
+  for (std::uint32_t layer = of_layers.first; layer < of_layers.last; ++layer)
     for (const bool backward : {false, true}) {
       const models::LayerSpan& spans = program.layers[layer];
       const models::Span span = backward ? spans.backward : spans.forward;

@@ -21,5 +21,8 @@ struct TensorUse {
 
 /// By tensor, of the forward and the backward of every layer.
 std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program);
+/// ... of some layers alone.
+std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program,
+                               models::Span of_layers);
 
 }  // namespace spillway::strategies

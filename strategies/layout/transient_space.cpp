@@ -25,6 +25,7 @@ void TransientSpace::place(const std::vector<Pass>& passes,
     std::uint32_t from, to;
   };
   std::vector<Life> lives;
+  std::vector<TensorId> passed_on;  // still, while the next kernel runs
   std::uint32_t now = 0;
   for (const Pass& pass : passes)
     for (const Turn& turn : pass) {
@@ -38,6 +39,13 @@ void TransientSpace::place(const std::vector<Pass>& passes,
           lives.push_back({id, now, now});
         else
           life->to = now;
+        if (program_.operators[turn.op].beside) passed_on.push_back(id);
+      }
+      if (!program_.operators[turn.op].beside) {
+        for (Life& life : lives)
+          if (std::find(passed_on.begin(), passed_on.end(), life.id) != passed_on.end())
+            life.to = now;
+        passed_on.clear();
       }
       ++now;
     }

@@ -49,6 +49,7 @@ CollectiveCost collective_cost(Collective what, std::uint64_t bytes, Group group
   const std::uint64_t nodes = topology.size(group) / local;
   if (local * nodes == 1) return {};
   if (what == Collective::all_to_all) return direct(bytes, local, nodes);
+  if (what == Collective::ring_shift) return divided(bytes, local, nodes, 1);
   const CollectiveCost in_ring = ring(what, bytes, local, nodes);
   // inside one node NCCL's tree is a chain: as many hops as the ring, and more bytes
   if (what != Collective::all_reduce || nodes == 1) return in_ring;

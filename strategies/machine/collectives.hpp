@@ -14,13 +14,15 @@ struct CollectiveCost {
   std::uint64_t sent() const { return to_peer + to_node; }
 };
 
-/// The cheaper of ring and tree at the topology's nominal rates; an all-to-all is neither.
+/// The cheaper of ring and tree at the topology's nominal rates; an all-to-all and a shift are
+/// neither.
 ///   bytes   of the whole (see Collective), n; G members, L of them on each of N nodes
 ///   ring    every member passes on what it gets: n (G-1)/G in G-1 hops to gather or to reduce and
 ///           scatter, both one after the other to all-reduce
 ///   tree    all-reduce only: a chain inside each node, a double binary tree across nodes. 2 n in
 ///           2 (L-1 + ceil(log2 N)) hops
 ///   all-to-all     every member sends each other one its part, n / G, at once: in one hop
+///   shift          every member sends the next one n, in one hop
 ///   across nodes   L rings (or trees), each leaves the node through another member's NIC: a member
 ///           sends 1/L of its bytes to the next node and the rest to its neighbour
 ///   Source  NCCL, src/graph/tuning.cc (steps of ring and tree, choice by estimated time) and its

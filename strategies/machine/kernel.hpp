@@ -142,8 +142,9 @@ struct StorageKernel {
 ///   all_to_all       in: [n], a part for each member in rank order; out: [n], a part from each. A
 ///                    machine that computes nothing takes other lengths too: of the busiest member,
 ///                    where members do not send alike
+///   ring_shift       in: [n]; out: [n], that of the member before; the first's comes from the last
 ///   In place         a shard may lie in the whole, where the member's own place in it is
-enum class Collective { all_gather, reduce_scatter, all_reduce, all_to_all };
+enum class Collective { all_gather, reduce_scatter, all_reduce, all_to_all, ring_shift };
 std::string_view to_string(Collective collective);
 
 }  // namespace spillway::strategies

@@ -24,6 +24,8 @@ std::string_view to_string(Collective collective) {
       return "all_reduce";
     case Collective::all_to_all:
       return "all_to_all";
+    case Collective::ring_shift:
+      return "ring_shift";
   }
   return "?";
 }

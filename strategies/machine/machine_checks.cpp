@@ -81,6 +81,10 @@ void Machine::check_operand(const View& view, bool on_gpu, Rank rank) const {
 void Machine::check_shards(Collective what, const View& in, const View& out,
                            std::uint64_t members) const {
   if (what == Collective::all_to_all) return;  // parts may differ
+  if (what == Collective::ring_shift) {
+    ENSURE(in.bytes == out.bytes, "ring_shift: what goes and what comes differ in length");
+    return;
+  }
   const bool gathers = what == Collective::all_gather;
   const std::uint64_t ways = what == Collective::all_reduce ? 1 : members;
   const std::uint64_t whole = gathers ? out.bytes : in.bytes;
@@ -94,10 +98,10 @@ void Machine::check_shards(Collective what, const View& in, const View& out,
 void Machine::check_place(Collective what, const View& in, const View& out,
                           std::size_t position) const {
   const bool gathers = what == Collective::all_gather;
-  if (what == Collective::all_to_all)
+  if (what == Collective::all_to_all || what == Collective::ring_shift)
     ENSURE(in.block.get() != out.block.get() || in.offset + in.bytes <= out.offset ||
                out.offset + out.bytes <= in.offset,
-           "all_to_all: what is sent and what comes lie in one place");
+           std::string(to_string(what)) + ": what is sent and what comes lie in one place");
   if (!gathers && what != Collective::reduce_scatter) return;
   const View& whole = gathers ? out : in;
   const View& shard = gathers ? in : out;

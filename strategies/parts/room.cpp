@@ -52,7 +52,7 @@ Task<> Room::for_forward(std::uint32_t layer) {
     bool more = true;
     while (more && !fits_pass(layer, false)) more = co_await saved_.one_leaves();
   }
-  co_await temporaries(layer, false);
+  co_await temporaries(temporary_bytes(job_.plans.layers[layer], false));
 }
 
 Task<bool> Room::for_backward(std::uint32_t layer) {
@@ -68,15 +68,19 @@ Task<bool> Room::for_backward(std::uint32_t layer) {
     if (!fits_pass(layer, true)) co_await gradients_.others_leave();
     if (whole) saved_.call_back(layer);
   }
-  co_await temporaries(layer, true);
+  co_await temporaries(temporary_bytes(job_.plans.layers[layer], true));
   co_return whole;
 }
 
+Task<> Room::for_weight_gradients(std::uint32_t layer) {
+  co_await temporaries(late_temporary_bytes(job_.plans.layers[layer]));
+}
+
 /// Those of the pass before, where they are as large; else that pass must have ended.
-Task<> Room::temporaries(std::uint32_t layer, bool backward) {
-  if (activations_.has_room(layer, backward)) co_return;
+Task<> Room::temporaries(TemporaryBytes room) {
+  if (activations_.has_room(room)) co_return;
   co_await pass_ends();
-  activations_.make_room(layer, backward);
+  activations_.make_room(room);
 }
 
 std::uint64_t Room::left_by(std::uint32_t layer) const {

@@ -40,6 +40,9 @@ class Room {
   ///   Result  false: all of that has no room at once, it goes part by part
   ///   Throws  OutOfMemory
   Task<bool> for_backward(std::uint32_t layer);
+  /// ... its gradients of weights, which a split backward left out, and has their temporaries.
+  ///   Throws  OutOfMemory
+  Task<> for_weight_gradients(std::uint32_t layer);
   /// GPU memory that what comes back for this and higher layers leaves for the weights and the
   /// gradients of the layer below, which are needed before it. Bytes
   std::uint64_t left_by(std::uint32_t layer) const;
@@ -49,7 +52,7 @@ class Room {
  private:
   bool fits(std::uint64_t bytes) const { return bytes <= machine_.usage(TierId::gpu, rank_).free; }
   bool fits_pass(std::uint32_t layer, bool backward) const;
-  Task<> temporaries(std::uint32_t layer, bool backward);
+  Task<> temporaries(TemporaryBytes room);
 
   Machine& machine_;
   Rank rank_;

@@ -2,7 +2,6 @@
 
 #include "strategies/layout/pipeline.hpp"
 #include "strategies/machine/setup.hpp"
-#include "strategies/parts/hand_over.hpp"
 
 #include <algorithm>
 
@@ -14,16 +13,30 @@ StageLinks::StageLinks(Machine& machine, Rank rank, const Job& job, Activations&
       job_(job),
       activations_(activations),
       ranks_of_a_stage_(simulated_ranks(job.scenario) / job.scenario.parallel.pipeline),
-      stage_(rank.index / ranks_of_a_stage_) {}
+      stage_(rank.index / ranks_of_a_stage_),
+      records_(records_of(job.scenario, rank)) {}
+
+StagePlace StageLinks::place_of(const description::Scenario& scenario, Rank rank) {
+  const description::Parallel& parallel = scenario.parallel;
+  StagePlace at;
+  at.schedule = parallel.schedule;
+  at.stages = parallel.pipeline;
+  at.stage = rank.index / (simulated_ranks(scenario) / at.stages);
+  at.micro_batches = scenario.training.gradient_accumulation;
+  at.pieces = parallel.pieces();
+  return at;
+}
 
 std::size_t StageLinks::records_of(const description::Scenario& scenario, Rank rank) {
   if (scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer)
     return scenario.training.gradient_accumulation;
-  const std::uint64_t stages = scenario.parallel.pipeline;
-  const std::uint64_t behind = rank.index / (simulated_ranks(scenario) / stages);
-  const std::uint64_t micro_batches = scenario.training.gradient_accumulation;
-  return std::min(forwards_ahead(scenario.parallel.schedule, behind, stages, micro_batches) + 1,
-                  micro_batches);
+  const StagePlace at = place_of(scenario, rank);
+  return micro_batches_under_way(at) * at.pieces;
+}
+
+std::size_t StageLinks::record(std::uint64_t micro, std::uint64_t piece) const {
+  const std::size_t pieces = job_.plans.pieces.size();
+  return micro % (records_ / pieces) * pieces + piece;
 }
 
 Rank StageLinks::peer(std::uint64_t stage) const {
@@ -43,38 +56,86 @@ std::uint64_t StageLinks::key(Rank from, Rank to, std::uint64_t item, std::uint6
   return all << micro_bits | (micro & ((1u << micro_bits) - 1));
 }
 
-void StageLinks::list(const std::vector<std::uint32_t>& tensors, std::int64_t micro, bool sends,
-                      std::uint64_t other, std::vector<Message>& messages) const {
-  if (micro < 0) return;
-  const auto number = static_cast<std::uint64_t>(micro);
-  const Rank there = peer(other);
+/// The gradient of the residual stream is one tensor in all pieces: the receiver's tells its ways
+/// between the same ranks apart.
+void StageLinks::list(const std::vector<std::uint32_t>& tensors, Passage of, bool sends, Rank there,
+                      std::vector<Message>& messages) const {
+  const std::uint64_t number = of.micro * job_.plans.pieces.size() + of.receiver;
   for (const std::uint32_t hidden : tensors) {
     const std::uint64_t item = job_.plans.hidden[hidden].tensor;
     messages.push_back({sends ? key(rank_, there, item, number) : key(there, rank_, item, number),
-                        hidden, static_cast<std::size_t>(number % records()), there});
+                        hidden, record(of.micro, of.piece), there});
   }
 }
 
-Task<> StageLinks::exchange(StageAction action) {
-  const StageTraffic& traffic = job_.plans.traffic;
-  std::vector<Message> in, out;
-  list(traffic.receives_forward, action.receives_forward, false, stage_ - 1, in);
-  list(traffic.receives_backward, action.receives_backward, false, stage_ + 1, in);
-  list(traffic.sends_forward, action.sends_forward, true, stage_ + 1, out);
-  list(traffic.sends_backward, action.sends_backward, true, stage_ - 1, out);
+std::vector<Incoming> StageLinks::take_in(const std::vector<Message>& messages) {
   std::vector<Incoming> incoming;
-  std::vector<Outgoing> outgoing;
-  for (const Message& message : in) {
+  for (const Message& message : messages) {
     activations_.use(message.record);
     incoming.push_back({message.key, activations_.receive(message.hidden)});
   }
-  for (const Message& message : out) {
+  return incoming;
+}
+
+std::vector<Outgoing> StageLinks::give_out(const std::vector<Message>& messages) {
+  std::vector<Outgoing> outgoing;
+  for (const Message& message : messages) {
     activations_.use(message.record);
     outgoing.push_back({message.key, message.peer, activations_.hidden_view(message.hidden)});
     activations_.sent(message.hidden);
   }
-  co_await hand_over(machine_, rank_, job_.shared->handovers, std::move(incoming),
-                     std::move(outgoing));
+  return outgoing;
+}
+
+Task<> StageLinks::exchange(StageAction action) {
+  const StageTraffic& all = traffic(0);
+  std::vector<Message> in, out;
+  list(all.receives_forward, action.receives_forward, false, previous(), in);
+  list(all.receives_backward, action.receives_backward, false, next(), in);
+  list(all.sends_forward, action.sends_forward, true, next(), out);
+  list(all.sends_backward, action.sends_backward, true, previous(), out);
+  std::vector<Incoming> incoming = take_in(in);
+  co_await hand_over(machine_, rank_, job_.shared->handovers, std::move(incoming), give_out(out));
+}
+
+// ---- Beside passes
+
+std::vector<StageLinks::Message> StageLinks::inputs(const StageAction& action) const {
+  const StageTraffic& all = traffic(action.piece);
+  std::vector<Message> in;
+  list(action.back ? all.receives_backward : all.receives_forward,
+       Passage{action.micro, action.piece, action.piece}, false, action.back ? next() : previous(),
+       in);
+  return in;
+}
+
+void StageLinks::offer(const StageAction& action) {
+  for (const Incoming& one : take_in(inputs(action)))
+    job_.shared->handovers.offer(one.key, one.into);
+}
+
+Task<> StageLinks::arrival(StageAction action) {
+  const std::vector<Message> in = inputs(action);
+  for (const Message& message : in) co_await job_.shared->handovers.arrival(message.key);
+}
+
+void StageLinks::send(const StageAction& action) {
+  const StageTraffic& all = traffic(action.piece);
+  // the last stage's next piece is one further on the first
+  std::uint64_t receiver = action.piece;
+  if (action.back && stage_ == 0) --receiver;
+  if (!action.back && stage_ + 1 == stages()) ++receiver;
+  std::vector<Message> out;
+  list(action.back ? all.sends_backward : all.sends_forward,
+       Passage{action.micro, action.piece, receiver}, true, action.back ? previous() : next(), out);
+  std::erase_if(sending_, [](const Pending<>& one) { return one.done(); });
+  sending_.push_back(
+      machine_.spawn(hand_over(machine_, rank_, job_.shared->handovers, {}, give_out(out))));
+}
+
+Task<> StageLinks::all_sent() {
+  for (Pending<>& one : sending_) co_await one;
+  sending_.clear();
 }
 
 Task<> StageLinks::sum_tied(const ResidentGradients& gradients) {

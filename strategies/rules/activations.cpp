@@ -96,14 +96,32 @@ constexpr Rule activations_rows[] = {
     {.path = "strategy.activations.policy",
      .holds =
          [](const Case& c) {
-           return !has_streaming_stages(c) || !is_resident(c) ||
-                  policy_of(c) == ActivationPolicy::keep ||
+           return !has_streaming_stages(c) || policy_of(c) == ActivationPolicy::keep ||
                   policy_of(c) == ActivationPolicy::checkpoint_gpu ||
                   policy_of(c) == ActivationPolicy::tensor_cache;
          },
      .why = "several micro-batches of a pipeline stage are under way at once, which this policy "
             "does not tell apart",
      .hint = "use keep, recompute or tensor_cache, or parallel.pipeline 1"},
+    {.path = "strategy.activations.policy",
+     .holds =
+         [](const Case& c) {
+           return !c.parallel().splits_backward() || !streams(c) ||
+                  policy_of(c) == ActivationPolicy::keep;
+         },
+     .why = "zero_bubble computes gradients of weights later, from what is kept until then",
+     .hint = "use keep, or parallel.schedule 1f1b"},
+    {.path = "training.recompute",
+     .holds =
+         [](const Case& c) {
+           const auto& again = c.training().recompute.operators;
+           return !c.parallel().splits_backward() ||
+                  std::all_of(again.begin(), again.end(), [](auto one) {
+                    return one == description::RecomputedOperator::attention;
+                  });
+         },
+     .why = "zero_bubble computes gradients of weights later, from what norms and activations made",
+     .hint = "write selective, none or parallel.schedule 1f1b"},
     {.path = "strategy.activations.homes",
      .holds =
          [](const Case& c) {

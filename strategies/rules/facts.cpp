@@ -1,5 +1,6 @@
 #include "strategies/rules/facts.hpp"
 
+#include "strategies/layout/chunk_knobs.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
@@ -22,6 +23,14 @@ bool has_streaming_stages(const Case& subject) {
 bool is_resident(const Case& subject) {
   return subject.parts().weights.home == Home::gpu &&
          subject.parts().optimizer.device == OptimizerDevice::gpu;
+}
+
+bool updates_behind_passes(const Case& subject) {
+  const description::Strategy& parts = subject.parts();
+  return !is_active(subject) && parts.optimizer.staleness == 0 &&
+         parts.optimizer.device != OptimizerDevice::near_storage &&
+         parts.micro_batches == description::MicroBatchOrder::one_by_one &&
+         !chunk_knobs(parts).used;
 }
 
 bool updates_off_gpu(const Case& subject) {

@@ -14,6 +14,10 @@ bool has_streaming_stages(const Case& subject);
 /// Weights and their update never leave the GPU.
 bool is_resident(const Case& subject);
 
+/// The update begins when all passes of a step are over, layers bring their own weights, and
+/// nothing runs inside the storage.
+bool updates_behind_passes(const Case& subject);
+
 /// The update runs outside the GPU.
 bool updates_off_gpu(const Case& subject);
 

@@ -2,6 +2,7 @@
 #include "strategies/rules/tables.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace spillway::strategies::rules {
 
@@ -44,6 +45,17 @@ std::vector<std::string> undivided(const Case& subject) {
   for (const auto& [what, count] : subject.model->architecture.shared_by_ranks())
     if (count % subject.parallel().tensor != 0) all.push_back(fmt::format("{} {}", count, what));
   return all;
+}
+
+using description::PipelineSchedule;
+
+bool interleaves(const Case& subject) { return subject.parallel().pieces() > 1; }
+
+/// Layers read what lies further back than the layer before them.
+bool reads_from_afar(const models::Architecture& a) {
+  return a.is_diffusion() || (a.encoder_layers > 0 && a.layers > 0) ||
+         std::any_of(a.blocks.begin(), a.blocks.end(),
+                     [](const models::BlockTraits& block) { return !block.own_index; });
 }
 
 constexpr const char* one_gpu_a_stage = "a plan is for one GPU a pipeline stage";
@@ -104,6 +116,74 @@ constexpr Rule parallel_rows[] = {
          },
      .hint = "choose parallel.data and parallel.tensor so that a node holds whole stages, or a "
              "stage fills whole nodes"},
+    {.path = "parallel.schedule",
+     .holds =
+         [](const Case& c) {
+           return streams(c) || (!interleaves(c) && !c.parallel().splits_backward());
+         },
+     .why =
+         [](const Case& c) {
+           return c.parts().system +
+                  " plans whole steps, whose passes wait for what stages hand over";
+         },
+     .hint = "write 1f1b or gpipe"},
+    {.path = "training.gradient_accumulation",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !interleaves(c) ||
+                  c.training().gradient_accumulation % c.parallel().pipeline == 0;
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format(
+               "{} micro-batches, which {} stages do not divide: interleaved, a "
+               "stage has as many of one piece in a row as there are stages",
+               c.training().gradient_accumulation, c.parallel().pipeline);
+         },
+     .hint =
+         [](const Case& c) {
+           return fmt::format("write a multiple of {}, or parallel.schedule 1f1b",
+                              c.parallel().pipeline);
+         }},
+    {.path = "parallel.virtual_stages",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !interleaves(c) || !c.model ||
+                  blocks_of(*c.model) % (c.parallel().pipeline * c.parallel().pieces()) == 0;
+         },
+     .why =
+         [](const Case& c) {
+           return fmt::format("{} pieces on each of {} stages do not divide the {} blocks of {}",
+                              c.parallel().pieces(), c.parallel().pipeline, blocks_of(*c.model),
+                              c.model->name());
+         },
+     .hint = "choose so that virtual_stages x pipeline divides them"},
+    {.path = "parallel.schedule",
+     .holds =
+         [](const Case& c) {
+           return !interleaves(c) || !c.model || !reads_from_afar(c.model->architecture);
+         },
+     .why =
+         [](const Case& c) {
+           return "blocks of " + c.model->name() +
+                  " read what lies further back than the block before: its way would lead several "
+                  "times through each stage";
+         },
+     .hint = "write 1f1b, gpipe or zero_bubble"},
+    {.path = "parallel.pipeline_cut",
+     .holds =
+         [](const Case& c) {
+           return !interleaves(c) || c.parallel().pipeline_cut == description::PipelineCut::layers;
+         },
+     .why = "pieces of interleaved stages have equal numbers of blocks",
+     .hint = "leave it out, or write parallel.schedule 1f1b",
+     .settles = {.set =
+                     [](description::Scenario& s) {
+                       s.parallel.pipeline_cut = description::PipelineCut::layers;
+                     },
+                 .reason = "pieces of interleaved stages have equal numbers of blocks"}},
     {.path = "parallel.context",
      .holds =
          [](const Case& c) {
@@ -139,18 +219,32 @@ constexpr Rule parallel_rows[] = {
      .why = one_gpu_a_stage,
      .hint = "use parallel.tensor 1, and parallel.pipeline for more GPUs"},
     {.path = "parallel.pipeline",
-     .holds = [](const Case& c) { return !has_streaming_stages(c) || is_resident(c); },
+     .holds = [](const Case& c) { return !has_streaming_stages(c) || updates_behind_passes(c); },
      .why =
          [](const Case& c) {
            return c.parts().system +
-                  " brings weights or updates from outside the GPU, and pipeline stages keep "
-                  "theirs on it: weights.home gpu, optimizer.device gpu";
+                  " updates beside passes, in drives or in chunks of weights, and stages of a "
+                  "pipeline do so behind all of their passes";
+         },
+     .hint = "use tensor or data parallelism, with parallel.pipeline 1"},
+    {.path = "parallel.pipeline",
+     .holds =
+         [](const Case& c) {
+           return !has_streaming_stages(c) || is_resident(c) || !c.model ||
+                  (!c.model->architecture.tied_embeddings &&
+                   c.model->architecture.relative_position_buckets == 0);
+         },
+     .why =
+         [](const Case& c) {
+           return "two stages hold weights of " + c.model->name() +
+                  ", whose gradients are summed where they stay on the GPU: weights.home gpu, "
+                  "optimizer.device gpu";
          },
      .hint = "use tensor or data parallelism, with parallel.pipeline 1"},
     {.path = "parallel.zero_stage",
      .holds =
          [](const Case& c) {
-           return !has_streaming_stages(c) || !is_resident(c) || c.parallel().replicas() == 1 ||
+           return !has_streaming_stages(c) || c.parallel().replicas() == 1 ||
                   c.parallel().zero_stage < 2;
          },
      .why = "1F1B adds micro-batches to gradients that are whole on each rank: stages 2 and 3 "

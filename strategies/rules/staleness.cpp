@@ -86,8 +86,7 @@ constexpr Rule loose_rows[] = {
 
 constexpr Rule staleness_rows[] = {
     {.path = "strategy.optimizer.staleness",
-     .holds =
-         [](const Case& c) { return !has_streaming_stages(c) || !is_resident(c) || !is_late(c); },
+     .holds = [](const Case& c) { return !has_streaming_stages(c) || !is_late(c); },
      .why = "stages of a pipeline begin a step together, with weights of one update",
      .hint = "use 0, or parallel.pipeline 1"},
     {.path = "strategy.optimizer.staleness",

@@ -23,7 +23,11 @@ std::uint64_t telling_micro_batches(const description::Scenario& scenario) {
   if (plans_steps(scenario.strategy.system) ||
       scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer)
     return all;
-  return std::min(all, scenario.parallel.pipeline + 2);
+  const std::uint64_t stages = scenario.parallel.pipeline;
+  // pieces go in groups of as many micro-batches as there are stages, of which two are under way
+  if (scenario.parallel.pieces() > 1) return std::min(all, 3 * stages);
+  if (scenario.parallel.splits_backward()) return std::min(all, 2 * stages + 2);
+  return std::min(all, stages + 2);
 }
 
 /// The candidate as a decision that lives no longer than it.

@@ -14,11 +14,12 @@ LayerPasses::LayerPasses(StreamingRank& parts)
 
 // ---- The passes
 
-Task<> LayerPasses::forward(Numbers numbers, bool backward_follows) {
+Task<> LayerPasses::forward(Numbers numbers, std::uint64_t piece, bool backward_follows) {
   numbers_ = numbers;
-  fetches_.begin_pass(false);
+  const models::Span layers = job_.plans.pieces[piece].layers;
+  fetches_.begin_pass(false, layers);
   room_.begin_pass();
-  for (std::uint32_t layer = 0; layer < fetches_.layers(); ++layer) {
+  for (std::uint32_t layer = layers.first; layer < layers.last; ++layer) {
     co_await room_.for_weights(layer);
     GatheredWeights weights = co_await fetches_.arrive(layer);
     co_await room_.for_forward(layer);
@@ -39,12 +40,13 @@ Task<> LayerPasses::forward(Numbers numbers, bool backward_follows) {
   co_await room_.pass_ends();
 }
 
-Task<> LayerPasses::backward(Numbers numbers, MicroBatch micro) {
+Task<> LayerPasses::backward(Numbers numbers, std::uint64_t piece, MicroBatch micro) {
   numbers_ = numbers;
-  fetches_.begin_pass(true);
+  const models::Span layers = job_.plans.pieces[piece].layers;
+  fetches_.begin_pass(true, layers);
   room_.begin_pass();
-  saved_.call_back(fetches_.layers() - 1);
-  for (std::uint32_t number = 0; number < fetches_.turns(); ++number) {
+  saved_.call_back(layers.last - 1);
+  for (std::uint32_t number = fetches_.first_turn(); number < fetches_.turns(); ++number) {
     const std::uint32_t layer = fetches_.layer_at(number);
     if (fetches_.runs_again(number)) {
       co_await run_again(layer, number);
@@ -72,6 +74,33 @@ Task<> LayerPasses::backward(Numbers numbers, MicroBatch micro) {
     fetches_.prefetch_behind(number);
     turn = BackwardTurn();  // its memory is the pass's
     room_.follow(issued.last, std::move(issued.segments), std::move(weights));
+    co_await gradients_.leave(layer, std::move(gradients), issued.last, micro);
+  }
+  co_await room_.pass_ends();
+  co_await gradients_.drain();
+}
+
+Task<> LayerPasses::weight_gradients(Numbers numbers, std::uint64_t piece, MicroBatch micro) {
+  numbers_ = numbers;
+  const models::Span layers = job_.plans.pieces[piece].layers;
+  room_.begin_pass();
+  for (std::uint32_t layer = layers.last; layer-- > layers.first;) {
+    const LayerPlan& plan = job_.plans.layers[layer];
+    if (plan.weight_gradients.segments.empty()) continue;
+    GatheredWeights weights;  // which these products do not read
+    weights.views.resize(plan.weights.size());
+    weights.ready.resize(plan.weights.size());
+    LayerGradients gradients = co_await gradients_.begin_layer(layer, micro);
+    co_await room_.for_weight_gradients(layer);
+    PassTurn turn;
+    take_turn(turn, layer, weights);
+    turn.at.gradients = &gradients.views;
+    turn.at.fresh = &gradients.fresh;
+    IssuedPass issued = passes_.issue(plan.weight_gradients, turn.at, {});
+    activations_.after_weight_gradients(layer);
+    co_await room_.pass_ends();
+    turn = PassTurn();  // its memory is the pass's
+    room_.follow(issued.last, {}, GatheredWeights());
     co_await gradients_.leave(layer, std::move(gradients), issued.last, micro);
   }
   co_await room_.pass_ends();

@@ -18,9 +18,14 @@ class LayerPasses {
  public:
   explicit LayerPasses(StreamingRank& parts);
 
+  /// piece             of LayerPlans::pieces
   /// backward_follows  with nothing in between: the last layers' weights may stay
-  Task<> forward(Numbers numbers, bool backward_follows);
-  Task<> backward(Numbers numbers, MicroBatch micro);
+  Task<> forward(Numbers numbers, std::uint64_t piece, bool backward_follows);
+  /// Where it is split, without the gradients of weights that may come later.
+  Task<> backward(Numbers numbers, std::uint64_t piece, MicroBatch micro);
+  /// These.
+  ///   Source  Zero Bubble Pipeline Parallelism (ICLR 2024), 2: W
+  Task<> weight_gradients(Numbers numbers, std::uint64_t piece, MicroBatch micro);
 
  private:
   Task<> run_again(std::uint32_t layer, std::uint32_t turn);

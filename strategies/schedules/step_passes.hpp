@@ -6,8 +6,9 @@
 
 namespace spillway::strategies {
 
-/// The passes of one rank's step, each its micro-batch's, in the order of 1F1B: of a pipeline each
-/// stage its layers, with hand-overs in between; without stages forward and backward in turn.
+/// The passes of one rank's step, each its micro-batch's, in the order of `parallel.schedule`: of a
+/// pipeline each stage its layers, with hand-overs in between or beside them; without stages
+/// forward and backward in turn.
 ///   for (passes.begin_step(); passes.next();) co_await passes.run();
 class StepPasses {
  public:
@@ -26,6 +27,11 @@ class StepPasses {
  private:
   const StageAction& action() const { return actions_[at_]; }
   const StageAction* pass_behind() const;
+  bool splits() const;
+  MicroBatch micro_batch(Made made) const;
+  Task<> back();
+  Task<> weights();
+  Task<> end_micro_batch();
 
   StreamingRank& parts_;
   LayerPasses layers_;

@@ -43,6 +43,33 @@ TEST_P(Stages, EndWhereTheReferenceDoes) {
   }
 }
 
+// Passes in another order add up the same numbers in the same order.
+TEST_P(Stages, EndThereWhateverTheOrderOfTheirPasses) {
+  const Overrides schedules[] = {
+      {"parallel.schedule=interleaved", "strategy.activations.policy=keep"},
+      {"parallel.schedule=interleaved", "strategy.activations.policy=checkpoint_gpu"},
+      {"parallel.schedule=interleaved", "strategy.activations.policy=tensor_cache",
+       "strategy.activations.swap_bytes=all", "strategy.activations.keep_last=none"},
+      {"parallel.schedule=zero_bubble", "strategy.activations.policy=keep"},
+  };
+  for (const Overrides& schedule : schedules) {
+    SCOPED_TRACE(schedule.front() + " " + schedule.back());
+    Overrides overrides{"training.gradient_accumulation=4", "strategy.activations.min_elements=0",
+                        "parallel.pipeline=2"};
+    overrides.insert(overrides.end(), GetParam().overrides.begin(), GetParam().overrides.end());
+    overrides.insert(overrides.end(), schedule.begin(), schedule.end());
+    const std::uint64_t blocks = GetParam().name == std::string("four") ? 8 : 4;
+    const description::Scenario scenario =
+        small_training("ssdtrain", overrides, {.blocks = blocks});
+    const RealRun run = train_for_real(scenario);
+    ASSERT_TRUE(run.result.feasible()) << nlohmann::json(run.result).at("infeasible");
+    const RealRun& reference =
+        reference_run(scenario, "stages_" + std::to_string(blocks) + GetParam().name);
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
+}
+
 const Way stage_ways[] = {
     {"two", {}},
 #ifndef SPILLWAY_SANITIZED

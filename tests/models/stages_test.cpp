@@ -72,7 +72,8 @@ TEST(Stages, HaveEveryPassOnceAndTheUpdateOfWhatTheyHold) {
 
 TEST(Stages, OfADecoderHandOverItsHiddenStatesAndTheirGradients) {
   const Cut cut(tiny_llama, {0, 2});  // embedding and block 0; block 1 and head
-  const Crossings &first = cut.stages[0].crossings, &second = cut.stages[1].crossings;
+  const Crossings &first = cut.stages[0].pieces.front().crossings,
+                  &second = cut.stages[1].pieces.front().crossings;
   EXPECT_THAT(first.sends_forward, ElementsAre(*cut.program.layers[1].output));
   EXPECT_EQ(first.sends_forward, second.receives_forward);
   EXPECT_THAT(second.sends_backward, ElementsAre(*cut.program.layers[1].output_gradient));
@@ -86,19 +87,20 @@ TEST(Stages, PassOnWhatOnlyStagesFurtherAwayNeed) {
   // embedding, encoder 0 | encoder 1, norm | decoder 0 | decoder 1, head
   const Cut cut(tiny_t5, {0, 2, 4, 5});
   for (std::size_t i = 0; i + 1 < cut.stages.size(); ++i) {
-    EXPECT_EQ(cut.stages[i].crossings.sends_forward, cut.stages[i + 1].crossings.receives_forward);
-    EXPECT_EQ(cut.stages[i].crossings.receives_backward,
-              cut.stages[i + 1].crossings.sends_backward);
+    EXPECT_EQ(cut.stages[i].pieces.front().crossings.sends_forward,
+              cut.stages[i + 1].pieces.front().crossings.receives_forward);
+    EXPECT_EQ(cut.stages[i].pieces.front().crossings.receives_backward,
+              cut.stages[i + 1].pieces.front().crossings.sends_backward);
   }
   // the decoder's first hidden states are made with the encoder's
   const TensorId encoder = *cut.program.layers[3].output;
-  const auto& past_encoders = cut.stages[1].crossings;
+  const auto& past_encoders = cut.stages[1].pieces.front().crossings;
   EXPECT_EQ(past_encoders.receives_forward.size(), 2u);
   EXPECT_EQ(past_encoders.sends_forward.size(), 2u);
   EXPECT_EQ(
       std::count(past_encoders.sends_forward.begin(), past_encoders.sends_forward.end(), encoder),
       1);
-  EXPECT_THAT(cut.stages[2].crossings.sends_forward,
+  EXPECT_THAT(cut.stages[2].pieces.front().crossings.sends_forward,
               ::testing::UnorderedElementsAre(encoder, *cut.program.layers[4].output));
   // encoder 1 adds the bias of encoder 0's table, decoder 1 that of decoder 0's
   ASSERT_EQ(cut.stages[1].tied.size(), 1u);
@@ -110,8 +112,8 @@ TEST(Stages, PassOnWhatOnlyStagesFurtherAwayNeed) {
 
 TEST(Stages, OfADiffusionTransformerAllHaveTheCondition) {
   const Cut cut(tiny_dit, {0, 2});
-  EXPECT_EQ(cut.stages[1].crossings.receives_forward.size(), 2u);
-  EXPECT_EQ(cut.stages[1].crossings.sends_backward.size(), 2u);
+  EXPECT_EQ(cut.stages[1].pieces.front().crossings.receives_forward.size(), 2u);
+  EXPECT_EQ(cut.stages[1].pieces.front().crossings.sends_backward.size(), 2u);
 }
 
 TEST(Stages, TiedEmbeddingsBelongToBothEnds) {

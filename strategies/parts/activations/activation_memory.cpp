@@ -15,6 +15,10 @@ TemporaryBytes temporary_bytes(const LayerPlan& plan, bool backward) {
   return most;
 }
 
+TemporaryBytes late_temporary_bytes(const LayerPlan& plan) {
+  return {plan.weight_gradients.transient_bytes, plan.weight_gradients.scratch_bytes};
+}
+
 ActivationMemory::Record::Record(const LayerPlans& plans)
     : saved(plans.layers.size()),
       saved_arrivals(plans.layers.size()),

@@ -12,6 +12,8 @@ struct TemporaryBytes {
 };
 /// Of a layer's forward; of its backward with what it runs again.
 TemporaryBytes temporary_bytes(const LayerPlan& plan, bool backward);
+/// Of the gradients of weights that a split backward leaves out.
+TemporaryBytes late_temporary_bytes(const LayerPlan& plan);
 
 /// One rank's GPU memory of activations that outlive the pass that makes them: of one micro-batch,
 /// or, of pipeline stages, of the few that are under way, of which a pass is about one.

@@ -39,13 +39,11 @@ void Activations::sent(std::uint32_t hidden) {
 
 // ---- Passes of a layer
 
-bool Activations::has_room(std::uint32_t layer, bool backward) const {
-  const TemporaryBytes room = temporary_bytes(job_.plans.layers[layer], backward);
+bool Activations::has_room(const TemporaryBytes& room) const {
   return room.transient == transient_.size().value() && room.scratch == scratch_.size().value();
 }
 
-void Activations::make_room(std::uint32_t layer, bool backward) {
-  const TemporaryBytes room = temporary_bytes(job_.plans.layers[layer], backward);
+void Activations::make_room(const TemporaryBytes& room) {
   if (transient_.size().value() != room.transient) transient_.reset();
   if (scratch_.size().value() != room.scratch) scratch_.reset();
   if (room.transient && !transient_) transient_ = memory_.allocate(room.transient);
@@ -90,13 +88,23 @@ void Activations::before_again(std::uint32_t layer) {
 void Activations::before_backward(std::uint32_t layer) {
   for (const std::uint32_t i : job_.plans.layers[layer].produced_backward)
     memory_.now().hidden[i] = allocate_hidden(i);
+  const std::vector<SavedTensor>& saved = job_.plans.layers[layer].saved;
+  for (std::size_t i = 0; i < saved.size(); ++i)
+    if (saved[i].made_in_backward) memory_.now().saved[layer][i] = memory_.allocate(saved[i].bytes);
 }
 
 void Activations::after_backward(std::uint32_t layer) {
   ActivationMemory::Record& record = memory_.now();
-  for (Buffer& buffer : record.saved[layer]) buffer.reset();
+  for (std::size_t i = 0; i < record.saved[layer].size(); ++i)
+    if (!job_.plans.layers[layer].saved[i].late) record.saved[layer][i].reset();
   record.logits[layer].reset();
   for (const std::uint32_t i : job_.plans.layers[layer].released_backward) record.hidden[i].reset();
+}
+
+void Activations::after_weight_gradients(std::uint32_t layer) {
+  ActivationMemory::Record& record = memory_.now();
+  for (Buffer& buffer : record.saved[layer]) buffer.reset();
+  for (const std::uint32_t i : job_.plans.layers[layer].released_late) record.hidden[i].reset();
 }
 
 }  // namespace spillway::strategies

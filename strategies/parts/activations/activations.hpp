@@ -30,8 +30,8 @@ class Activations {
   /// Temporaries and workspace are those of the pass that runs; the next pass takes them over when
   /// it needs as much. Where it does not, the pass before must be done when `make_room` is called.
   ///   Throws  OutOfMemory
-  bool has_room(std::uint32_t layer, bool backward) const;
-  void make_room(std::uint32_t layer, bool backward);
+  bool has_room(const TemporaryBytes& room) const;
+  void make_room(const TemporaryBytes& room);
 
   /// What the layer's pass takes of GPU memory, beside what the pass before leaves it, as the GPU's
   /// allocator rounds.
@@ -46,6 +46,8 @@ class Activations {
   void before_again(std::uint32_t layer);
   void before_backward(std::uint32_t layer);
   void after_backward(std::uint32_t layer);
+  /// Of a backward that is split: nothing of the layer is needed any more.
+  void after_weight_gradients(std::uint32_t layer);
 
   const std::vector<Buffer>& saved(std::uint32_t layer) const { return now().saved[layer]; }
   /// Of the layer's saved tensors, in backward.

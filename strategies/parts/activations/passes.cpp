@@ -103,6 +103,8 @@ PassIssuer::PassIssuer(Machine& machine, Rank rank, const Meetings& meetings, co
 
 void PassIssuer::flush() {
   if (kernels_.empty() && after_.empty()) return;
+  after_.insert(after_.end(), earlier_.begin(), earlier_.end());
+  earlier_ = std::exchange(beside_, {});
   issued_.last = machine_.run(rank_, kernels_, after_);
   if (!issued_.first) issued_.first = issued_.last;
   kernels_.clear();
@@ -146,6 +148,8 @@ Op PassIssuer::meet(const PassPlan::Segment& segment) {
       return meets(meetings_.expert, Collective::all_to_all);
     case models::OperatorKind::context_all_to_all:
       return meets(meetings_.context, Collective::all_to_all);
+    case models::OperatorKind::ring_shift:
+      return meets(meetings_.context, Collective::ring_shift);
     default:
       break;
   }
@@ -153,11 +157,26 @@ Op PassIssuer::meet(const PassPlan::Segment& segment) {
   return meetings_.cpu->compute(*segment.then, segment.of, views, issued_.last);
 }
 
+/// Behind the kernels that made it and all that was passed on before these.
+void PassIssuer::pass_on(const PassPlan::Segment& segment) {
+  std::vector<Op> after = earlier_;
+  after.push_back(issued_.last);
+  const View from = view_of(segment.of.front(), operands_);
+  const View to = view_of(segment.of.back(), operands_);
+  beside_.push_back(machine_.collective(rank_, meetings_.context, Collective::ring_shift, from, to,
+                                        after, segment.of.front().type));
+}
+
 Op PassIssuer::next() {
   const PassPlan::Segment& segment = pass_.segments.at(issued_.segments.size());
-  for (const PlannedKernel& planned : segment.kernels) add(planned);
+  for (const PlannedKernel& planned : segment.kernels) {
+    add(planned);
+    if (!beside_.empty()) flush();  // the one kernel that runs beside them
+  }
   flush();
-  if (segment.then) {
+  if (segment.then && segment.then->beside) {
+    pass_on(segment);
+  } else if (segment.then) {
     issued_.last = meet(segment);
     after_.push_back(issued_.last);
   }

@@ -36,6 +36,8 @@ struct Meetings {
 /// cut by what is no kernel: all-reduces, all-to-alls, work of the CPU.
 ///   after          what the first kernel waits for, beside the layer's weights; a kernel that uses
 ///                  a saved tensor waits for its arrival too
+///   Beside         what ranks pass on in a ring goes on beside the kernels up to the next that is
+///                  passed on; those behind that wait for it
 ///   as_they_come   kernels wait for their own weights' copies only, but all of them for the
 ///                  layer's storage reads (weights.overlap false); else the first kernel waits for
 ///                  the whole layer
@@ -55,6 +57,7 @@ class PassIssuer {
   bool made_already(const PlannedKernel& planned) const;
   void add(const PlannedKernel& planned);
   Op meet(const PassPlan::Segment& segment);
+  void pass_on(const PassPlan::Segment& segment);
 
   Machine& machine_;
   Rank rank_;
@@ -63,6 +66,7 @@ class PassIssuer {
   LayerOperands operands_;
   bool as_they_come_;
   std::vector<Op> after_;
+  std::vector<Op> beside_, earlier_;     ///< passed on behind the kernels issued last; before them
   std::vector<bool> awaited_, written_;  ///< by the layer's weights
   std::vector<GpuKernel> kernels_;
   IssuedPass issued_;

@@ -15,11 +15,12 @@ bool SavedInCache::holds(std::uint32_t hidden) const {
 
 /// The last module of a forward, or the first layer of a backward, begins.
 void SavedInCache::expect_at(std::uint32_t module, bool backward) {
-  const auto& scopes = job_.plans.scopes;
-  if (!expected_ || scopes.empty()) return;
+  const models::Span scopes = cache_.scopes(*piece_);
+  if (!expected_ || scopes.first == scopes.last) return;
   const auto& modules = job_.plans.modules;
-  const bool ends = backward ? modules[module].layer <= modules[scopes.front().module].layer
-                             : module >= scopes.back().module;
+  const auto module_at = [&](std::uint32_t scope) { return job_.plans.scopes[scope].module; };
+  const bool ends = backward ? modules[module].layer <= modules[module_at(scopes.first)].layer
+                             : module >= module_at(scopes.last - 1);
   if (!ends) return;
   cache_.prefetch_last(*expected_);
   expected_.reset();

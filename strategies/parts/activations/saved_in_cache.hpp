@@ -21,7 +21,10 @@ class SavedInCache : public SavedTensors {
   void after_forward(std::uint32_t layer, const IssuedPass& issued) override;
   Task<IssuedPass> backward(BackwardTurn turn, std::vector<Op> after) override;
 
-  void use(std::size_t record) override { cache_.use(record); }
+  void use(std::size_t record) override {
+    cache_.use(record);
+    piece_ = &job_.plans.pieces[record % job_.plans.pieces.size()];
+  }
   void begin_micro_batch(bool backward_follows) override;
   /// Its last tensors come back behind the end of the pass.
   void expect_backward(std::optional<std::size_t> record) override { expected_ = record; }
@@ -39,8 +42,9 @@ class SavedInCache : public SavedTensors {
   const MovedTensor& moved(std::uint32_t index) const { return job_.plans.moved[index]; }
 
   TensorCache cache_;
-  Op before_;                            ///< the forward of the layer before
-  std::optional<std::size_t> expected_;  ///< record whose backward is next
+  Op before_;                                             ///< the forward of the layer before
+  std::optional<std::size_t> expected_;                   ///< record whose backward is next
+  const LayerPiece* piece_ = &job_.plans.pieces.front();  ///< of the record in use
 };
 
 }  // namespace spillway::strategies

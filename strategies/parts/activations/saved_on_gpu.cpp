@@ -5,7 +5,8 @@ namespace spillway::strategies {
 void SavedOnGpu::before_forward(std::uint32_t layer) {
   const std::vector<SavedTensor>& saved = plan(layer).saved;
   for (std::size_t i = 0; i < saved.size(); ++i)
-    memory_.now().saved[layer][i] = memory_.allocate(saved[i].bytes);
+    if (!saved[i].made_in_backward)
+      memory_.now().saved[layer][i] = memory_.allocate(saved[i].bytes);
 }
 
 Task<IssuedPass> SavedOnGpu::forward(PassTurn turn) {

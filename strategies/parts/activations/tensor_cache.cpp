@@ -37,13 +37,27 @@ TensorCache::TensorCache(Machine& machine, Rank rank, const Job& job, std::size_
   boundary_ = job.cached_modules->at(rank.index);
 }
 
+models::Span TensorCache::scopes(const LayerPiece& piece) const {
+  const auto& all = job_.plans.scopes;
+  const auto from = [&](std::uint32_t layer) {
+    const auto first = std::find_if(all.begin(), all.end(), [&](const LayerPlans::Scope& scope) {
+      return job_.plans.modules[scope.module].layer >= layer;
+    });
+    return static_cast<std::uint32_t>(first - all.begin());
+  };
+  return {from(piece.layers.first), from(piece.layers.last)};
+}
+
 Task<> TensorCache::init() {
   bool drives = false;
-  for (Record& record : records_)
-    for (std::uint32_t i = 0; i < record.entries.size(); ++i) {
-      if (moved(i).fate != Fate::ssd) continue;
+  for (std::size_t record = 0; record < records_.size(); ++record)
+    for (std::uint32_t i = 0; i < job_.plans.moved.size(); ++i) {
+      const models::Span layers = piece_of(record).layers;
+      if (moved(i).fate != Fate::ssd || moved(i).layer < layers.first ||
+          moved(i).layer >= layers.last)
+        continue;
       drives = true;
-      record.entries[i].on_drives = co_await machine_.store(
+      records_[record].entries[i].on_drives = co_await machine_.store(
           machine_.topology().home(rank_), rank_, Bytes(moved(i).bytes), Purpose::activations);
     }
   if (!drives || direct_) co_return;
@@ -55,15 +69,29 @@ Task<> TensorCache::init() {
 void TensorCache::begin_micro_batch(bool backward_follows) {
   Record& record = records_[now_];
   record.offloaded = 0;
-  record.next_asked = job_.plans.scopes.size();
+  const models::Span own = scopes(piece_of(now_));
+  record.first_scope = own.first;
+  record.next_asked = own.last;
   record.backward_follows = backward_follows;
+  // the micro-batch's other pieces come later
+  const std::size_t pieces = job_.plans.pieces.size();
+  for (std::size_t later = now_ % pieces + 1; later < pieces; ++later)
+    records_[now_ / pieces * pieces + later].offloaded = 0;
+}
+
+/// Bytes of the micro-batch, of all its pieces.
+std::uint64_t TensorCache::offloaded() const {
+  const std::size_t pieces = job_.plans.pieces.size();
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < pieces; ++i) bytes += records_[now_ / pieces * pieces + i].offloaded;
+  return bytes;
 }
 
 /// `module` is the last, or in the last block, as keep_last says; or it lies behind the budget.
 bool TensorCache::keeps(std::uint32_t index) {
   const auto& modules = job_.plans.modules;
   const std::uint32_t module = moved(index).module;
-  if (records_[now_].offloaded >= budget_) return true;
+  if (offloaded() >= budget_) return true;
   if (!modules[module].in_block) return false;
   if (candidate_[module] >= boundary_) return true;
   if (knobs_.keep_last == description::KeepLast::none || !records_[now_].backward_follows)
@@ -209,7 +237,8 @@ void TensorCache::prefetch(std::uint32_t module) {
   std::uint32_t last_operator = ~std::uint32_t{0};
   using Unit = description::PrefetchDistance::Unit;
   const std::uint64_t ahead = knobs_.prefetch.unit == Unit::module ? 1 : of_a_block(module);
-  for (std::size_t& asked = records_[now_].next_asked; asked > 0; --asked) {
+  const std::size_t first = records_[now_].first_scope;
+  for (std::size_t& asked = records_[now_].next_asked; asked > first; --asked) {
     const LayerPlans::Scope& next = job_.plans.scopes[asked - 1];
     if (knobs_.prefetch.unit == Unit::operators) {
       if (next.module < module && next.saved_by != last_operator) ++operators;
@@ -223,10 +252,12 @@ void TensorCache::prefetch(std::uint32_t module) {
 }
 
 void TensorCache::prefetch_last(std::size_t record) {
-  const auto& scopes = job_.plans.scopes;
+  const auto& all = job_.plans.scopes;
+  const models::Span own = scopes(piece_of(record));
+  if (own.first == own.last) return;
   std::size_t& asked = records_[record].next_asked;
-  while (asked > 0 && scopes[asked - 1].module == scopes.back().module)
-    request({record, scopes[--asked].moved});
+  while (asked > own.first && all[asked - 1].module == all[own.last - 1].module)
+    request({record, all[--asked].moved});
 }
 
 /// Modules of the block that `module` belongs to, or of the last one before it.
@@ -270,15 +301,26 @@ std::vector<ModuleLoad> TensorCache::measured_modules(double& forward_s) const {
   std::vector<ModuleLoad> loads;
   double before = ran_.front().first ? ran_.front().first.timing().started_s : 0;
   const double began = before;
+  double others = 0;  // passes of others, between those of two pieces
+  const auto begins_piece = [this](std::uint32_t layer) {
+    const auto& pieces = job_.plans.pieces;
+    return std::any_of(pieces.begin() + 1, pieces.end(),
+                       [&](const LayerPiece& piece) { return piece.layers.first == layer; });
+  };
   for (std::size_t i = 0; i < ran_.size(); ++i) {
     if (!ran_[i].last) continue;
     ModuleLoad load;
+    if (begins_piece(job_.plans.modules[i].layer)) {
+      const double started = std::max(before, ran_[i].first.timing().started_s);
+      others += started - before;
+      before = started;
+    }
     load.seconds = ran_[i].last.timing().finished_s - before;
     before = ran_[i].last.timing().finished_s;
     load.bytes = saved_bytes(job_.plans, job_.plans.modules[i]);
     if (job_.plans.modules[i].in_block) loads.push_back(load);
   }
-  forward_s = before - began;
+  forward_s = before - began - others;
   return loads;
 }
 

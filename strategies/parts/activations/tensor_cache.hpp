@@ -16,7 +16,7 @@ namespace spillway::strategies {
 ///              are held from the start of the read
 ///   Forwards   a tensor that is wanted while its write is queued or runs
 ///   Keeps      the last module, where its backward follows at once; what lies behind the budget
-///   Records    one for each micro-batch under way: 1F1B has several
+///   Records    one for each piece of each micro-batch under way: 1F1B has several micro-batches
 ///   Budget     from the profiled step: module times, bytes and the rate of the stores, by
 ///              modules_to_offload; before it what was decided (Decided::cached_modules)
 ///   Without GPUDirect   by way of two pinned buffers of 64 MiB a direction
@@ -24,7 +24,7 @@ namespace spillway::strategies {
 ///              are its artifact's
 class TensorCache {
  public:
-  /// `records`: micro-batches that are under way at once.
+  /// `records`: of micro-batches under way at once, of each those of its pieces in a row.
   TensorCache(Machine& machine, Rank rank, const Job& job, std::size_t records);
 
   /// Extents and bounce buffers.
@@ -33,6 +33,8 @@ class TensorCache {
 
   /// What follows is about the micro-batch of this record.
   void use(std::size_t record) { now_ = record; }
+  /// LayerPlans::scopes of the piece's layers.
+  models::Span scopes(const LayerPiece& piece) const;
   /// Its forward begins.
   ///   backward_follows  with nothing in between
   void begin_micro_batch(bool backward_follows);
@@ -73,6 +75,7 @@ class TensorCache {
   struct Record {
     std::vector<Entry> entries;    ///< parallel to LayerPlans::moved
     std::uint64_t offloaded = 0;   ///< bytes
+    std::size_t first_scope = 0;   ///< of its piece
     std::size_t next_asked = 0;    ///< scopes from here on were asked for
     bool backward_follows = true;  ///< its forward
   };
@@ -82,6 +85,10 @@ class TensorCache {
     std::uint32_t moved;
   };
 
+  const LayerPiece& piece_of(std::size_t record) const {
+    return job_.plans.pieces[record % job_.plans.pieces.size()];
+  }
+  std::uint64_t offloaded() const;
   bool keeps(std::uint32_t moved);
   std::uint64_t of_a_block(std::uint32_t module) const;
   Entry& entry(EntryIndex at) { return records_[at.record].entries[at.moved]; }

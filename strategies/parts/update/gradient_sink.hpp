@@ -23,9 +23,17 @@ struct GradientShare {
   Op ready;     ///< reduced
 };
 
+/// Which of a layer's gradients a pass makes: all, or those that one half of a split backward does.
+enum class Made : std::uint8_t { all, early, late };
+
 /// Of a step's micro-batches.
 struct MicroBatch {
   bool first, last;
+  Made made = Made::all;
+
+  bool makes(const LayerWeight& slot) const {
+    return made == Made::all || slot.late == (made == Made::late);
+  }
 };
 
 /// Where gradients go. Gradients has them computed and reduced, layer by layer; what becomes of the

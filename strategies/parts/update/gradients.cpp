@@ -48,13 +48,14 @@ Task<LayerGradients> Gradients::begin_layer(std::uint32_t layer, MicroBatch micr
   const LayerPlan& plan = job_.plans.layers[layer];
   std::uint64_t bytes = 0;
   for (const LayerWeight& slot : plan.weights)
-    if (trains(slot) && !sink_->in_place(slot.weight) && slot.owned && !tied_[slot.weight])
+    if (trains(slot) && micro.makes(slot) && !sink_->in_place(slot.weight) && slot.owned &&
+        !tied_[slot.weight])
       bytes += gathered_bytes(slot);
   if (bytes)
     gradients.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
   std::uint64_t offset = 0;
   for (const LayerWeight& slot : plan.weights) {
-    if (!trains(slot)) {
+    if (!trains(slot) || !micro.makes(slot)) {
       gradients.fresh.push_back(false);
       gradients.views.emplace_back();
       continue;
@@ -111,7 +112,7 @@ std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,
   std::vector<GradientShare> shares;
   for (std::size_t i = 0; i < plan.weights.size(); ++i) {
     const LayerWeight& slot = plan.weights[i];
-    if (!slot.owned || !trains(slot)) continue;
+    if (!slot.owned || !trains(slot) || !micro.makes(slot)) continue;
     Op reduced = reduce(slot, gradients.views[i], computed, micro);
     shares.push_back({slot.weight, job_.share(slot.weight, sink_->ways(slot.weight)),
                       own_part(slot, gradients.views[i]), std::move(reduced)});

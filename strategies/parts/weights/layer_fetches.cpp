@@ -1,5 +1,7 @@
 #include "strategies/parts/weights/layer_fetches.hpp"
 
+#include <algorithm>
+
 namespace spillway::strategies {
 
 LayerFetches::LayerFetches(Machine& machine, const Job& job, Weights& weights)
@@ -10,11 +12,19 @@ LayerFetches::LayerFetches(Machine& machine, const Job& job, Weights& weights)
       order_(job.plans.backward),
       fetches_(job.plans.layers.size()) {}
 
-void LayerFetches::begin_pass(bool backward) {
+void LayerFetches::begin_pass(bool backward, models::Span layers) {
   backward_ = backward;
-  const std::size_t layers = fetches_.size();
+  turns_ = layers;
+  if (backward) {  // descending: a layer's turns, with those of layers that run again, in a row
+    const auto above = [&](const BackwardStep& step) { return step.layer >= layers.last; };
+    const auto below = [&](const BackwardStep& step) { return step.layer < layers.first; };
+    const auto begin = order_.begin(), first = std::find_if_not(begin, order_.end(), above);
+    turns_.first = static_cast<std::uint32_t>(first - begin);
+    turns_.last = static_cast<std::uint32_t>(std::find_if(first, order_.end(), below) - begin);
+  }
+  const std::size_t all = fetches_.size();
   fetches_.clear();
-  fetches_.resize(layers);
+  fetches_.resize(all);
   weights_.begin_pass(backward);
 }
 

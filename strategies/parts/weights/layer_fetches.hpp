@@ -10,16 +10,17 @@ class LayerFetches {
  public:
   LayerFetches(Machine& machine, const Job& job, Weights& weights);
 
-  void begin_pass(bool backward);
+  /// Of all layers, or of some in a row.
+  void begin_pass(bool backward) { begin_pass(backward, {0, layers()}); }
+  void begin_pass(bool backward, models::Span layers);
   /// The layer that runs as number `turn` of the pass.
   std::uint32_t layer_at(std::uint32_t turn) const { return backward_ ? order_[turn].layer : turn; }
   /// In that turn of a backward it runs forward once more.
   bool runs_again(std::uint32_t turn) const { return backward_ && order_[turn].again; }
   std::uint32_t layers() const { return static_cast<std::uint32_t>(fetches_.size()); }
-  /// Of the pass.
-  std::uint32_t turns() const {
-    return backward_ ? static_cast<std::uint32_t>(order_.size()) : layers();
-  }
+  /// The first turn of the pass; behind its last.
+  std::uint32_t first_turn() const { return turns_.first; }
+  std::uint32_t turns() const { return turns_.last; }
   bool overlap() const { return overlap_; }
 
   /// The hook of the layer that begins to run as number `turn`: fetches the next ones.
@@ -41,6 +42,7 @@ class LayerFetches {
   Weights& weights_;
   bool overlap_;  ///< false: reads from SSD begin when the layer before has left the GPU
   bool backward_ = false;
+  models::Span turns_;
   const std::vector<BackwardStep>& order_;
   std::vector<Pending<GatheredWeights>> fetches_;  ///< by layer
 };

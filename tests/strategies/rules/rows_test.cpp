@@ -19,6 +19,14 @@ struct Breaks {
   void (*of_model)(models::Architecture&) = [](models::Architecture&) {};
 };
 
+/// Two stages of two pieces.
+void interleave(Scenario& s) {
+  s.parallel.pipeline = 2;
+  s.parallel.schedule = PipelineSchedule::interleaved;
+  s.parallel.pipeline_cut = PipelineCut::layers;
+  s.training.gradient_accumulation = 2;
+}
+
 constexpr Breaks of_parallel[] = {
     {"resident", [](Scenario& s) { s.parallel.data = 100; }},
     {"resident", [](Scenario& s) { s.parallel.tensor = 3; }},
@@ -30,8 +38,19 @@ constexpr Breaks of_parallel[] = {
     {"teraio", [](Scenario& s) { s.parallel.context = 2; }},
     {"ssdtrain", [](Scenario& s) { s.parallel.context = 2; }},
     {"resident", [](Scenario& s) { s.parallel.data = s.parallel.context = s.parallel.expert = 2; }},
+    {"teraio",
+     [](Scenario& s) {
+       s.parallel.pipeline = 2;
+       s.parallel.schedule = PipelineSchedule::zero_bubble;
+     }},
+    {"resident", [](Scenario& s) { interleave(s), s.training.gradient_accumulation = 3; }},
+    {"resident", [](Scenario& s) { interleave(s), s.parallel.virtual_stages = 5; }},
+    {"resident", interleave, [](models::Architecture& a) { a.labels = 16; }},
+    {"resident", [](Scenario& s) { interleave(s), s.parallel.pipeline_cut = PipelineCut::flops; }},
     {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},
-    {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }},
+    {"lohan", [](Scenario& s) { s.parallel.pipeline = 2; }},
+    {"zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; },
+     [](models::Architecture& a) { a.tied_embeddings = true; }},
     {"resident",
      [](Scenario& s) {
        s.parallel.pipeline = s.parallel.data = 2;
@@ -57,6 +76,13 @@ constexpr Breaks of_parallel[] = {
 constexpr Breaks of_activations[] = {
     {"resident", [](Scenario& s) { s.training.recompute.full = true; }},
     {"ssdtrain", [](Scenario& s) { s.training.recompute.full = true; }},
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.pipeline = 2;
+       s.parallel.schedule = PipelineSchedule::zero_bubble;
+       s.strategy.activations.policy = ActivationPolicy::checkpoint_gpu;
+       s.training.recompute.operators = {RecomputedOperator::norm};
+     }},
     {"ssdtrain", [](Scenario& s) { s.training.recompute.operators = {RecomputedOperator::norm}; }},
     {"teraio", [](Scenario& s) { s.training.recompute.operators = {RecomputedOperator::norm}; }},
     {"ssdtrain", [](Scenario& s) { s.parallel.tensor = 2, s.parallel.sequence_parallel = true; }},

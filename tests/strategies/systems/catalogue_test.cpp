@@ -85,12 +85,13 @@ TEST(Catalogue, RefusesNodesThatAreNotFilledAlike) {
 
 TEST(Catalogue, RefusesPartsThatNoScheduleCombines) {
   using namespace description;
+  using ::testing::Contains;
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;
   for (const System& system : catalogue())
     EXPECT_THAT(complaints(system.name, [](Scenario&) {}), IsEmpty()) << system.name;
-  EXPECT_THAT(complaints("zero_offload", [](Scenario& s) { s.parallel.pipeline = 2; }),
-              ElementsAre("parallel.pipeline"));
+  EXPECT_THAT(complaints("lohan", [](Scenario& s) { s.parallel.pipeline = 2; }),
+              Contains("parallel.pipeline"));
   EXPECT_THAT(complaints("resident", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());
   EXPECT_THAT(complaints("teraio", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());
   EXPECT_THAT(complaints("ssdtrain", [](Scenario& s) { s.parallel.pipeline = 2; }), IsEmpty());

@@ -111,8 +111,9 @@ std::vector<Choice> parts_of_training() {
       {"training.ema", either()},
       {"parallel.data", {"2", "3"}},
       {"parallel.tensor", {"2"}},
-      {"parallel.schedule", {"gpipe"}},
+      {"parallel.schedule", {"gpipe", "interleaved", "zero_bubble"}},
       {"parallel.context", {"2"}},
+      {"parallel.context_kind", {"ring"}},
       {"parallel.sequence_parallel", {"true"}},
       {"parallel.zero_stage", {"0", "1", "2", "3"}},
   };

@@ -158,8 +158,8 @@ TEST(Overlap, OfTheUpdateIsForThoseWhoUpdateOnTheGpuTensorByTensor) {
 TEST(Pipeline, RunsOneForwardAndOneBackwardByTurns) {
   const auto passes = [](std::uint64_t stage, std::uint64_t stages, std::uint64_t micro) {
     std::string text;
-    for (const StageAction& action :
-         stage_order(description::PipelineSchedule::one_forward_one_backward, stage, stages, micro))
+    for (const StageAction& action : stage_order(
+             {description::PipelineSchedule::one_forward_one_backward, stage, stages, micro}))
       if (action.what != StageAction::What::exchange)
         text += (action.what == StageAction::What::forward ? "F" : "B") +
                 std::to_string(action.micro) + " ";
