@@ -107,6 +107,14 @@ constexpr Rule training_rows[] = {
          },
      .why = "this version has no adapters inside feed-forwards that go in tiles",
      .hint = "write 1, or training.method full"},
+    {.path = "training.mlp_tiles",
+     .holds =
+         [](const Case& c) {
+           return c.training().mlp_tiles == 1 ||
+                  c.training().precision != description::Precision::fp8;
+         },
+     .why = "this version has no 8-bit products inside feed-forwards that go in tiles",
+     .hint = "write 1, or precision bf16_mixed"},
     {.path = "training.optimizer_state",
      .holds =
          [](const Case& c) {

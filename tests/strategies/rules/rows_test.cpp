@@ -384,6 +384,8 @@ constexpr Breaks of_updates[] = {
        s.training.optimizer_state = StateWidth::bf16;
      }},
     {"resident", [](Scenario& s) { s.training.mlp_tiles = 2, with_adapters(s); }},
+    {"resident",
+     [](Scenario& s) { s.training.mlp_tiles = 2, s.training.precision = Precision::fp8; }},
     {"resident", [](Scenario& s) { s.training.optimizer = OptimizerKind::paged_adam8bit; }},
     {"resident", [](Scenario& s) { s.training.optimizer = OptimizerKind::muon, with_adapters(s); }},
     {"resident",
