@@ -88,6 +88,12 @@ class Import {
                                       {"tensor", tensor_ranks()},
                                       {"pipeline", 1},
                                       {"zero_stage", zero.stage()}};
+    if (tensor_ranks() > 1 && zero.stage() == 3)
+      note(imported_.version.trains_tensor_parallel_at_stage_3()
+               ? fmt::format("tensor_parallel.autotp_size: {}", tensor_parallel_at_stage_3)
+               : fmt::format("tensor_parallel.autotp_size: DeepSpeed 0.{}.{} ends at the start; {}",
+                             imported_.version.minor, imported_.version.patch,
+                             tensor_parallel_at_stage_3));
     imported_.scenario["strategy"] = zero.strategy(precision_);
     imported_.pinning_unsaid = zero.pinning_unsaid();
     if (!keys_.complaints().empty()) {

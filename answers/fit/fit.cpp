@@ -3,6 +3,7 @@
 #include "answers/fit/complete.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
+#include "reports/result/way.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/trainer.hpp"
@@ -50,7 +51,7 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
   std::vector<std::string> overrides = question.overrides;
   overrides.push_back(set);
   try {
-    const std::vector<Candidate> candidates = candidates_of(job, overrides);
+    const std::vector<Candidate> candidates = candidates_of(job, overrides, question.systems);
     const Found found = search(backend, candidates, true);
     answer.bounded += found.bounded;
     answer.simulated += found.simulated;
@@ -61,7 +62,7 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
       more->set.insert(more->set.begin(), set);
       return more;
     }
-    return FitChange{fmt::format("a {}, with {}", drive.name, found.runnable->system),
+    return FitChange{fmt::format("a {}, with {}", drive.name, result::way_of(*found.runnable)),
                      {set},
                      found.runnable->tokens_per_s,
                      found.runnable->price_usd};
@@ -92,7 +93,8 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
   FitAnswer answer;
   const explore::Backend backend = explore::counting(asked, answer.unanswered);
   const json job = job_of(question, answer.notes);
-  const std::vector<Candidate> candidates = candidates_of(job, question.overrides);
+  const std::vector<Candidate> candidates =
+      candidates_of(job, question.overrides, question.systems);
   answer.price_usd = candidates.front().scenario.machine.price();
   Completion completion(backend);
   Found found = search(backend, candidates, question.runnable,
@@ -116,7 +118,11 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
     answer.notes.push_back(std::move(trainer));
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
   answer.whole = backend.goes_on();
-  if (!answer.fits) return answer;
+  if (!answer.fits) {  // what fits says it itself
+    for (const std::string& note : scenarios::read_model(question.model).notes)
+      answer.notes.emplace_back(note.ends_with('.') ? note.substr(0, note.size() - 1) : note);
+    return answer;
+  }
   if (answer.runnable)
     for (text::Text& note :
          passed_over(backend, candidates, answer.runnable->system, answer.simulated))

@@ -68,6 +68,28 @@ TEST(RunsWith, TheAuthorsCodeOnlyForItsOwnParts) {
   EXPECT_EQ(with({{"system", "teraio"}}).program, "spillway alone");
 }
 
+// No paper's code of these trains adapters beside a frozen model.
+TEST(RunsWith, NobodysCodeWhereThePaperTrainsAllWeights) {
+  for (const char* system : {"stronghold", "slideformer", "megatrain"}) {
+    const json strategy = {{"system", system}};
+    EXPECT_EQ(with(strategy).program, std::string("the authors' code of ") + system);
+    for (const char* method : {"lora", "qlora"})
+      EXPECT_EQ(with(strategy, {std::string("training.method=") + method}).program,
+                "spillway alone")
+          << system << " " << method;
+  }
+  EXPECT_EQ(with({{"system", "resident"}}, {"training.method=lora"}).program, "PyTorch");
+}
+
+// DeepSpeed's engine has the two together from 0.19.4 on (pull request 8168).
+TEST(RunsWith, TheVersionThatSharesTensorsAtZeroStage3) {
+  EXPECT_EQ(with({{"system", "zero_infinity"}}, {"parallel.tensor=2"}).program,
+            "DeepSpeed >= 0.19.4");
+  EXPECT_EQ(
+      with({{"system", "zero_offload"}}, {"parallel.tensor=2", "parallel.zero_stage=2"}).program,
+      "DeepSpeed");
+}
+
 TEST(RunsWith, WhoKeepsAllOnTheGpusDependsOnHowTheyShare) {
   EXPECT_EQ(with({{"system", "resident"}}).program, "PyTorch");
   EXPECT_EQ(with({{"system", "resident"}}, {"parallel.data=2"}).program,
