@@ -172,7 +172,7 @@ class Spread {
     if (group.name == "page cache") return parts.io_engine == description::IoEngine::buffered;
     if (group.name == "faults")
       return parts.gradients.d2h == description::CopyMemory::typed ||
-             parts.weights.h2d == description::CopyMemory::typed;
+             parts.weights.h2d == description::WeightCopy::typed;
     if (group.name == "threads")
       return scenario_.machine.host.launch.value() > 0 || scenario_.parallel.zero_stage == 3;
     return true;
