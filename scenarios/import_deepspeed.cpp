@@ -80,6 +80,7 @@ class Import {
     refuse_partial_training();
     ZeroImport zero(keys_, imported_.version, model_, imported_.notes);
     precision_ = precision();
+    if (tensor_ranks() > 1 && zero.stage() == 3) note(tensor_parallel_words());
     imported_.scenario = {{"name", options_.model + " from a DeepSpeed configuration"},
                           {"model", options_.model},
                           {"machine", options_.machine}};
@@ -88,12 +89,6 @@ class Import {
                                       {"tensor", tensor_ranks()},
                                       {"pipeline", 1},
                                       {"zero_stage", zero.stage()}};
-    if (tensor_ranks() > 1 && zero.stage() == 3)
-      note(imported_.version.trains_tensor_parallel_at_stage_3()
-               ? fmt::format("tensor_parallel.autotp_size: {}", tensor_parallel_at_stage_3)
-               : fmt::format("tensor_parallel.autotp_size: DeepSpeed 0.{}.{} ends at the start; {}",
-                             imported_.version.minor, imported_.version.patch,
-                             tensor_parallel_at_stage_3));
     imported_.scenario["strategy"] = zero.strategy(precision_);
     imported_.pinning_unsaid = zero.pinning_unsaid();
     if (!keys_.complaints().empty()) {
@@ -107,6 +102,15 @@ class Import {
 
  private:
   void note(text::Text text) { imported_.notes.push_back(std::move(text)); }
+
+  std::string tensor_parallel_words() const {
+    const DeepSpeedVersion& version = imported_.version;
+    const std::string ends =
+        version.trains_tensor_parallel_at_stage_3()
+            ? ""
+            : fmt::format("DeepSpeed 0.{}.{} ends at the start; ", version.minor, version.patch);
+    return "tensor_parallel.autotp_size: " + ends + tensor_parallel_at_stage_3;
+  }
 
   void refuse_partial_training() {
     const std::string only =

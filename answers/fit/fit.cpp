@@ -41,6 +41,12 @@ std::map<std::string, std::uint64_t> peaks_of(const result::Result& result) {
   return {{"gpu", result.gpu.total}, {"host", result.host.total}, {"ssd", result.ssd.total}};
 }
 
+/// What the model's file leaves open.
+void add_notes_of_model(const std::string& model, std::vector<text::Text>& notes) {
+  for (const std::string& note : scenarios::read_model(model).notes)
+    notes.emplace_back(note.ends_with('.') ? note.substr(0, note.size() - 1) : note);
+}
+
 /// A drive, where the machine has none: the systems that need one are not among the candidates.
 /// With it, and with what they lack then.
 std::optional<FitChange> with_a_drive(const explore::Backend& backend, const json& job,
@@ -113,16 +119,13 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
                     fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
   answer.fits = answer.answer() != nullptr;
+  if (!answer.fits) add_notes_of_model(question.model, answer.notes);  // what fits has them itself
   if (text::Text trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
       !trainer.empty())
     answer.notes.push_back(std::move(trainer));
   if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
   answer.whole = backend.goes_on();
-  if (!answer.fits) {  // what fits says it itself
-    for (const std::string& note : scenarios::read_model(question.model).notes)
-      answer.notes.emplace_back(note.ends_with('.') ? note.substr(0, note.size() - 1) : note);
-    return answer;
-  }
+  if (!answer.fits) return answer;
   if (answer.runnable)
     for (text::Text& note :
          passed_over(backend, candidates, answer.runnable->system, answer.simulated))
