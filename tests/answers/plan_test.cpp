@@ -5,11 +5,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
-namespace spillway::answers {
+namespace spillway::answers::plan_test {
 namespace {
 
 using answer::Trial;
@@ -118,4 +119,4 @@ TEST(Compare, NamesTheOptionThatAsksForAnUnknownSystem) {
 }
 
 }  // namespace
-}  // namespace spillway::answers
+}  // namespace spillway::answers::plan_test

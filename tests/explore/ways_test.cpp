@@ -2,9 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <functional>
 #include <nlohmann/json.hpp>
 
-namespace spillway::explore {
+namespace spillway::explore::ways_test {
 namespace {
 
 using description::ScenarioError;
@@ -66,4 +67,4 @@ TEST(Ways, NameTheSystemsThatTheCatalogueLacks) {
 }
 
 }  // namespace
-}  // namespace spillway::explore
+}  // namespace spillway::explore::ways_test
