@@ -135,7 +135,7 @@ TEST(Fit, TriesResidentWithRecomputationBeforeItSellsALargerCard) {
 }
 
 TEST(Fit, TriesOnlyTheSystemsThatAreAskedFor) {
-  FitQuestion question = about("gpt2", {"4090", "64G", "2T"});
+  FitQuestion question = about("llama-3.2-1b", {"4090", "64G", "2T"});
   const json job = {
       {"model", question.model}, {"machine", question.machine}, {"training", plain_training}};
   for (const Candidate& one : candidates_of(job, {}, {"zero_offload"}))
