@@ -81,13 +81,18 @@ TEST(RunsWith, NobodysCodeWhereThePaperTrainsAllWeights) {
   EXPECT_EQ(with({{"system", "resident"}}, {"training.method=lora"}).program, "PyTorch");
 }
 
-// DeepSpeed's engine has the two together from 0.19.4 on (pull request 8168).
+// DeepSpeed's engine has the two together from 0.19.4 on (pull request 8168); a schedule of an
+// earlier version is nobody's then.
 TEST(RunsWith, TheVersionThatSharesTensorsAtZeroStage3) {
-  EXPECT_EQ(with({{"system", "zero_infinity"}}, {"parallel.tensor=2"}).program,
-            "DeepSpeed >= 0.19.4");
-  EXPECT_EQ(
-      with({{"system", "zero_offload"}}, {"parallel.tensor=2", "parallel.zero_stage=2"}).program,
-      "DeepSpeed");
+  for (const char* system : {"zero_infinity", "zero_offload"}) {
+    const std::string two = "parallel.tensor=2";
+    EXPECT_EQ(with({{"system", system}, {"preset", "deepspeed_0.19"}}, {two}).program,
+              "DeepSpeed >= 0.19.4");
+    for (const char* preset : {"deepspeed_0.16", "deepspeed_0.19"})
+      EXPECT_EQ(with({{"system", system}, {"preset", preset}}).program, "DeepSpeed");
+    EXPECT_EQ(with({{"system", system}, {"preset", "deepspeed_0.16"}}, {two}).program,
+              "spillway alone");
+  }
 }
 
 TEST(RunsWith, WhoKeepsAllOnTheGpusDependsOnHowTheyShare) {

@@ -44,12 +44,13 @@ TEST(ImportDeepSpeed, SaysWhichVersionsEndAtTheStart) {
 }
 
 TEST(ExportDeepSpeed, SharesTensorsAtZeroStage3OnlyWhereItsVersionDoes) {
-  const auto made = [](const char* zero, const std::string& version) {
+  const auto made = [](const char* home, const std::string& version) {
     const std::string text = fmt::format(
         R"({{"model": "gpt2", "machine": "memascend_c1", "training": {{"precision": "bf16_mixed"}},
         "parallel": {{"data": 1, "tensor": 2, "zero_stage": 2}},
-        "strategy": {{"system": "{}", "preset": "deepspeed_0.18"}}}})",
-        zero);
+        "strategy": {{"system": "zero_offload", "preset": "deepspeed_0.18",
+        "weights": {{"home": "{}"}}}}}})",
+        home);
     const auto resolved = read_scenario(parse_located(text, "a.json"), {}, test_systems());
     ExportOptions options;
     options.deepspeed = version;
@@ -58,10 +59,10 @@ TEST(ExportDeepSpeed, SharesTensorsAtZeroStage3OnlyWhereItsVersionDoes) {
   };
   const char* newer = "takes DeepSpeed 0.19.4 or newer";
   EXPECT_THAT(
-      complaints_of([&] { made("zero_infinity", "0.18"); }),
+      complaints_of([&] { made("host", "0.18"); }),
       AllOf(HasSubstr("parallel.tensor: DeepSpeed 0.18 ends at the start"), HasSubstr(newer)));
-  EXPECT_THAT(text::words_of(made("zero_infinity", "0.19").notes), Contains(HasSubstr(newer)));
-  EXPECT_THAT(text::words_of(made("zero_offload", "0.18").notes), Not(Contains(HasSubstr(newer))));
+  EXPECT_THAT(text::words_of(made("host", "0.19").notes), Contains(HasSubstr(newer)));
+  EXPECT_THAT(text::words_of(made("gpu", "0.18").notes), Not(Contains(HasSubstr(newer))));
 }
 
 }  // namespace
