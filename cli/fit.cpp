@@ -141,7 +141,7 @@ void add_fit(CLI::App& app) {
   add_tokens(*verb, options->run);
   verb->add_flag("--runnable", options->runnable,
                  "only what people can start today: DeepSpeed, PyTorch, Megatron-LM, Colossal-AI");
-  verb->add_option("--system", options.systems,
+  verb->add_option("--system", options->systems,
                    "only these systems; else all whose updates come in time")
       ->delimiter(',');
   verb->add_option("-o,--out", options->out, "where the scenario of the answer is written");
