@@ -32,7 +32,7 @@ struct FitVerbOptions {
   double limit_s = fit_limit_s;
   RunOptions run;
   MethodOptions method;
-  std::vector<std::string> overrides;
+  std::vector<std::string> systems, overrides;
   bool runnable = false, json = false;
 };
 
@@ -73,6 +73,7 @@ answers::FitQuestion question_of(const FitVerbOptions& options, std::vector<text
   if (options.context > 0) question.context = options.context;
   question.tokens = tokens_of(options.run);
   question.runnable = options.runnable;
+  question.systems = options.systems;
   question.overrides = method_overrides(options.method);
   question.overrides.insert(question.overrides.end(), options.overrides.begin(),
                             options.overrides.end());
@@ -140,6 +141,9 @@ void add_fit(CLI::App& app) {
   add_tokens(*verb, options->run);
   verb->add_flag("--runnable", options->runnable,
                  "only what people can start today: DeepSpeed, PyTorch, Megatron-LM, Colossal-AI");
+  verb->add_option("--system", options->systems,
+                   "only these systems; else all whose updates come in time")
+      ->delimiter(',');
   verb->add_option("-o,--out", options->out, "where the scenario of the answer is written");
   add_shared_folders(*verb);
   add_set(*verb, options->overrides, "override one value of all that is tried");

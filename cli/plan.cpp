@@ -12,6 +12,7 @@ namespace {
 
 void plan_largest(const PlanOptions& options) {
   const answers::PlanQuestion question = question_of(options);
+  for (const std::string& note : answers::notes_of_models(options.models)) warn(note);
   Monitor monitor("models", options.limit_s);
   const answer::Largest found = answers::largest(
       monitor.backend(), question, [&monitor](const std::string& what) { monitor.say(what); });

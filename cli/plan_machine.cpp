@@ -1,3 +1,4 @@
+#include "answers/plan/largest.hpp"
 #include "answers/plan/machine.hpp"
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
@@ -16,6 +17,7 @@ struct BoxOptions {
   std::string parts = "one_box", out, machine_out;
   double limit_s = plan_limit_s;
   RunOptions run;
+  MethodOptions method;
   bool json = false;
 };
 
@@ -33,9 +35,13 @@ void read_parts(const PriceOptions& prices, BoxOptions& options) {
 
 void plan_machine(BoxOptions options) {
   read_parts(options.prices, options);
+  std::vector<std::string>& overrides = options.question.overrides;
+  const std::vector<std::string> method = method_overrides(options.method);
+  overrides.insert(overrides.begin(), method.begin(), method.end());
   options.question.tokens = tokens_of(options.run);
   options.question.range = options.run.range;
   options.question.today = today();
+  for (const std::string& note : answers::notes_of_models({options.question.model})) warn(note);
   Monitor monitor("boxes", options.limit_s);
   const answers::MachineFound found =
       answers::machine(monitor.backend(), options.question, [&monitor](double price_usd) {
@@ -81,6 +87,7 @@ void add_plan_machine(CLI::App& plan) {
   verb->add_option("--precision", options->question.precision, "of the training");
   verb->add_option("--sequence", options->question.sequence, sequence_help)
       ->check(positive_number());
+  add_method(*verb, options->method);
   verb->add_option("--most", options->question.most, "simulations at most before the answer stands")
       ->check(positive_number());
   verb->add_option("-o,--out", options->out, "where the scenario of the answer is written");

@@ -1,3 +1,4 @@
+#include "answers/plan/largest.hpp"
 #include "answers/plan/settings.hpp"
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
@@ -54,6 +55,7 @@ std::string report(const SettingsOptions& options, const answer::BestSettings& s
 
 void plan_settings(const SettingsOptions& options) {
   const answers::PlanQuestion question = question_of(options);
+  for (const std::string& note : answers::notes_of_models(options.models)) warn(note);
   Monitor monitor("settings", options.limit_s);
   const explore::Backend backend = monitor.backend();
   answer::TrialCounts counts;

@@ -23,6 +23,7 @@ std::optional<RunsWith> deepspeed(const Scenario& scenario) {
   const auto version = scenarios::deepspeed_that_runs(scenario, known_systems());
   if (!version) return std::nullopt;
   const bool exact = scenario.strategy.pinned == description::PinnedPolicy::exact;
+  if (scenarios::shares_tensors_at_stage_3(scenario)) return RunsWith{"DeepSpeed >= 0.19.4", true};
   return RunsWith{exact ? "DeepSpeed >= 0.19" : "DeepSpeed", true};
 }
 
@@ -94,8 +95,9 @@ RunsWith runs_with(const Scenario& scenario) {
     case Program::colossal_ai:
       if (has_its_own_parts(*system, scenario.strategy)) return {"Colossal-AI", true};
       break;
-    case Program::authors:
-      if (has_its_own_parts(*system, scenario.strategy))
+    case Program::authors:  // their papers train all weights, and so does their code
+      if (has_its_own_parts(*system, scenario.strategy) &&
+          scenario.training.method == description::Method::full)
         return {std::string("the authors' code of ") + system->name, false};
       break;
     case Program::none:

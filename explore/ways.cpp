@@ -1,10 +1,14 @@
 #include "explore/ways.hpp"
 
+#include "explore/outcomes.hpp"
+#include "reports/result/way.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/shipped.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
 
 namespace spillway::explore {
 
@@ -36,6 +40,49 @@ Way mix_of(const std::string& asked) {
   return way;
 }
 
+/// A trainer's own loop is written either way, and which one is chosen by hand; other systems
+/// decide it themselves.
+void add_ways(const strategies::System& system, std::vector<Way>& ways) {
+  using description::ActivationPolicy;
+  const ActivationPolicy policy = system.defaults().activations.policy;
+  const std::string name = system.name;
+  ways.push_back(
+      {name, R"(strategy={"system": ")" + name + "\"}", policy == ActivationPolicy::plan});
+  if (system.program == strategies::Program::trainer && policy == ActivationPolicy::keep)
+    ways.push_back(
+        {name + result::with_recomputation,
+         R"(strategy={"system": ")" + name + R"(", "activations": {"policy": "recompute"}})",
+         false});
+}
+
+/// All ways would be one and the same system under names that are not theirs.
+void refuse_a_system(const std::vector<std::string>& overrides) {
+  for (const std::string& one : overrides) {
+    const std::string path = one.substr(0, one.find('='));
+    if (path == "strategy" || path == "strategy.system")
+      throw description::ScenarioError(
+          {{"", 0, 0, "--set " + path, "all systems that are tried would become this one",
+            path == "strategy"
+                ? "name systems by --system, and parts one by one"
+                : "use --system " + one.substr(std::min(path.size() + 1, one.size()))}});
+  }
+}
+
+/// What a way trains, and how, in the user's words too; "" where it is refused: whoever simulates
+/// it says what is wrong.
+std::string resolved(const json& job, const Way& way, const std::vector<std::string>& overrides,
+                     const std::vector<scenarios::SystemInfo>& systems) {
+  std::vector<std::string> all = {way.overrides};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  try {
+    const description::Scenario scenario = scenarios::read_scenario(job, all, systems).scenario;
+    const json whole = scenario;
+    return whole.at("strategy").dump() + whole.at("training").dump();
+  } catch (const description::ScenarioError&) {
+    return "";
+  }
+}
+
 std::vector<std::string> shipped_mixes() {
   std::vector<std::string> names = scenarios::shipped_names("scenarios/examples");
   std::erase_if(names, [](const std::string& name) { return !name.starts_with("mix_"); });
@@ -55,23 +102,46 @@ Way way_named(const std::string& name) {
   return {name, R"(strategy={"system": ")" + name + "\"}", false};
 }
 
+std::vector<description::Complaint> unknown_systems(const std::vector<std::string>& systems,
+                                                    bool mixes) {
+  std::vector<std::string> known;
+  for (const strategies::System& system : strategies::catalogue()) known.emplace_back(system.name);
+  std::vector<description::Complaint> complaints;
+  for (const std::string& name : systems)
+    if (!strategies::find_system(name) && !(mixes && is_mix(name)))
+      complaints.push_back({"", 0, 0, "--system", description::no_such_name(name),
+                            description::known_names(name, known)});
+  return complaints;
+}
+
 std::vector<Way> ways_of(const std::vector<std::string>& asked,
                          const std::vector<std::string>& mixes_asked) {
+  if (auto complaints = unknown_systems(asked, false); !complaints.empty())
+    throw description::ScenarioError(std::move(complaints));
   std::vector<Way> ways;
-  for (const strategies::System& system : strategies::catalogue()) {
-    const description::Strategy own = system.defaults();
-    if (asked.empty() ? own.optimizer.staleness == 0
+  for (const strategies::System& system : strategies::catalogue())
+    if (asked.empty() ? system.defaults().optimizer.staleness == 0
                       : std::find(asked.begin(), asked.end(), system.name) != asked.end())
-      ways.push_back({system.name, std::string(R"(strategy={"system": ")") + system.name + "\"}",
-                      own.activations.policy == description::ActivationPolicy::plan});
-  }
-  for (const std::string& name : asked)  // whoever reads it says what is wrong
-    if (!strategies::find_system(name))
-      ways.push_back({name, R"(strategy={"system": ")" + name + "\"}", false});
+      add_ways(system, ways);
   std::vector<std::string> mixes = mixes_asked;
   if (mixes.empty() && asked.empty()) mixes = shipped_mixes();
   for (const std::string& mix : mixes)
     if (mix != "none") ways.push_back(mix_of(mix));
+  return ways;
+}
+
+std::vector<Way> ways_of(const std::vector<std::string>& systems,
+                         const std::vector<std::string>& mixes, const json& job,
+                         const std::vector<std::string>& overrides) {
+  refuse_a_system(overrides);
+  std::vector<Way> ways = ways_of(systems, mixes);
+  if (overrides.empty()) return ways;
+  const std::vector<scenarios::SystemInfo> known = known_systems();
+  std::set<std::string> seen;
+  std::erase_if(ways, [&](const Way& way) {
+    const std::string what = resolved(job, way, overrides, known);
+    return !what.empty() && !seen.insert(what).second;
+  });
   return ways;
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "scenarios/description/errors.hpp"
+
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -7,18 +10,33 @@ namespace spillway::explore {
 
 /// A system with its own parts, or the parts of a scenario.
 struct Way {
-  std::string name;       ///< "lohan", "lohan + pinned exact"
+  std::string name;       ///< "lohan", "resident with recomputation", "lohan + pinned exact"
   std::string overrides;  ///< `strategy={...}`
   bool plans = false;     ///< tensor by tensor for one box: that takes its time
 };
 
 /// The systems that are asked for; without any, all of the catalogue whose updates come in time.
-/// Then the mixes that are asked for; without any and without systems, those that ship.
-///   systems  names; one that the catalogue lacks is kept: whoever reads it says what is wrong
+/// What keeps everything on the GPU has two ways: blocks keep what backward needs, or compute it
+/// again. Then the mixes that are asked for; without any and without systems, those that ship.
+///   systems  names
 ///   mixes    files or names of scenarios/examples; "none": no mixes
-///   Throws   ScenarioError: a mix that cannot be read or has no strategy
+///   Throws   ScenarioError: systems that the catalogue lacks; a mix that cannot be read or has no
+///            strategy
 std::vector<Way> ways_of(const std::vector<std::string>& systems,
                          const std::vector<std::string>& mixes);
+
+/// The same, without those that the user's overrides rule out as ways of their own.
+///   job        a scenario that names a machine, with or without a strategy
+///   overrides  the user's: of two ways that they make the same the first stays
+///   Throws     ScenarioError: one of them names a system, which all ways would then be
+std::vector<Way> ways_of(const std::vector<std::string>& systems,
+                         const std::vector<std::string>& mixes, const nlohmann::json& job,
+                         const std::vector<std::string>& overrides);
+
+/// What is wrong with the names of systems that `--system` asks for; none: nothing.
+///   mixes  whether a name of way_named is one too
+std::vector<description::Complaint> unknown_systems(const std::vector<std::string>& systems,
+                                                    bool mixes);
 
 /// A system by its name, or the parts of a scenario that ships as an example.
 Way way_named(const std::string& name);

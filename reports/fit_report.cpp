@@ -3,6 +3,7 @@
 #include "reports/dated_price.hpp"
 #include "reports/finished_run.hpp"
 #include "reports/range.hpp"
+#include "reports/result/way.hpp"
 #include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 #include "reports/verdict.hpp"
@@ -81,7 +82,7 @@ struct FitLine {
 
 std::vector<FitLine> fit_lines(std::time_t now) {
   return {
-      {"system", [](const Result& r) { return Text(r.system); }},
+      {"system", [](const Result& r) { return Text(result::way_of(r)); }},
       {"runs with", [](const Result& r) { return Text(r.runs_with ? r.runs_with->program : "-"); }},
       {"trained", [](const Result& r) { return method_words(r.scenario); }},
       {"batch", [](const Result& r) { return batch_words(r.scenario); }},

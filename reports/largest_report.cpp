@@ -37,6 +37,13 @@ Text largest_of(const std::vector<Trial>& trials) {
   return text;
 }
 
+/// Of contexts and batches: "context 12288 (slideformer)" is of another system than the fastest.
+bool others_go_on(const answer::Largest& found) {
+  const auto of_another = [](const Trial& trial) { return trial.words.ends_with(')'); };
+  return std::any_of(found.contexts.begin(), found.contexts.end(), of_another) ||
+         std::any_of(found.batches.begin(), found.batches.end(), of_another);
+}
+
 /// Without what is larger still than the first that does not fit above all that do.
 std::vector<Trial> up_to_the_first_miss(const std::vector<Trial>& trials) {
   const auto fits =
@@ -68,6 +75,10 @@ view::Document largest_document(const answer::Largest& found) {
       .say("Longest context at micro-batch 1: " + largest_of(found.contexts) + ".")
       .say(filled("Largest batch at context {}: {}.",
                   {view::plain(static_cast<double>(found.context)), largest_of(found.batches)}));
+  if (others_go_on(found))
+    document.say(
+        "A system in brackets goes on where the faster one before it has no room; where it ends, "
+        "so does every other that was asked.");
   if (const Trial* best = fastest(found.batches)) {
     document.say(
         filled("{} is fastest at {}: {}.", {found.model, best->words, rate_words(*best->result)}));

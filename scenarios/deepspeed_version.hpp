@@ -15,11 +15,18 @@ struct DeepSpeedVersion {
   /// From here on DS_PIN_MEMORY_BACKEND=native pins without rounding up to powers of two.
   ///   Source  DeepSpeed pull request 8211
   static constexpr const char* pins_exactly_since = "0.19";
+  /// Before, its engine ends at the start where tensor_parallel.autotp_size meets ZeRO stage 3.
+  ///   Source  DeepSpeed pull request 8168, first released in 0.19.4
+  bool trains_tensor_parallel_at_stage_3() const { return at_least(19, 4); }
   bool at_least(int of_minor, int of_patch) const {
     return minor > of_minor || (minor == of_minor && patch >= of_patch);
   }
   std::string text() const;
 };
+
+/// Of a scenario or a file that asks for both.
+inline constexpr const char* tensor_parallel_at_stage_3 =
+    "ZeRO stage 3 with tensor parallelism takes DeepSpeed 0.19.4 or newer";
 
 /// "0.17", "0.18.3"; without the third number the last release of that series. "" is the newest.
 ///   Throws  ScenarioError for what is no version, and for one that no preset describes

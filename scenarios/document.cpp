@@ -33,20 +33,21 @@ bool is_file(const fs::path& path) {
   return fs::exists(status) && !fs::is_directory(status);  // the reader says what is no file
 }
 
+/// Their names without the ending, which all have in common and which makes no two alike.
 std::vector<std::string> json_files(const fs::path& directory) {
   std::vector<std::string> names;
   std::error_code error;
   const fs::path folder = directory.empty() ? fs::path(".") : directory;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".json") names.push_back(entry.path().filename().string());
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }
 
 Complaint no_file(const Place& place, const std::string& path, const fs::path& file) {
   const std::string near =
-      description::nearest_name(file.filename().string(), json_files(file.parent_path()));
-  const std::string hint = near.empty() ? "" : "did you mean \"" + near + "\"?";
+      description::nearest_name(file.stem().string(), json_files(file.parent_path()));
+  const std::string hint = near.empty() ? "" : "did you mean \"" + near + ".json\"?";
   return {place.file, place.line, place.column, path, "no file \"" + file.string() + "\"", hint};
 }
 

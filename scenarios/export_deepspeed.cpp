@@ -22,6 +22,17 @@ using nlohmann::json;
 
 namespace {
 
+bool uses_drives(const Strategy& parts) {
+  return parts.weights.home == Home::ssd || parts.optimizer.home == Home::ssd;
+}
+
+/// Of ZeRO: only the third offloads weights, and reads states from drives.
+std::uint64_t stage_of(const Scenario& scenario) {
+  const Strategy& parts = scenario.strategy;
+  const bool third = parts.weights.home != Home::gpu || uses_drives(parts);
+  return third ? 3 : scenario.parallel.zero_stage;
+}
+
 /// Writes one configuration for one scenario.
 class Export {
  public:
@@ -75,13 +86,8 @@ class Export {
     }
     return {{"type", "AdamW"}};
   }
-  bool uses_nvme() const {
-    return parts_.weights.home == Home::ssd || parts_.optimizer.home == Home::ssd;
-  }
-  std::uint64_t stage() const {
-    const bool third = parts_.weights.home != Home::gpu || uses_nvme();
-    return third ? 3 : scenario_.parallel.zero_stage;
-  }
+  bool uses_nvme() const { return uses_drives(parts_); }
+  std::uint64_t stage() const { return stage_of(scenario_); }
 
  private:
   static const char* device(Home home) {
@@ -282,6 +288,21 @@ Attempt attempt(const Scenario& scenario, const models::Model& model,
   return made;
 }
 
+/// Without those that would end at the start.
+///   Throws  ScenarioError when none is left
+std::vector<std::string> that_start(std::vector<std::string> versions, const Scenario& scenario) {
+  if (!shares_tensors_at_stage_3(scenario)) return versions;
+  const std::string first = versions.front();
+  std::erase_if(versions, [](const std::string& version) {
+    return !deepspeed_version(version).trains_tensor_parallel_at_stage_3();
+  });
+  if (versions.empty())
+    throw ScenarioError({{"", 0, 0, "parallel.tensor",
+                          fmt::format("DeepSpeed {} ends at the start with this", first),
+                          std::string(tensor_parallel_at_stage_3) + "; or use parallel.tensor 1"}});
+  return versions;
+}
+
 /// The versions to try, the wanted one or the likeliest first.
 std::vector<std::string> candidates(const Scenario& scenario, const ExportOptions& options) {
   if (!options.deepspeed.empty()) return {options.deepspeed};
@@ -313,6 +334,8 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
       policy == ActivationPolicy::keep
           ? "strategy.activations.policy: leave gradient checkpointing off in the trainer"
           : "strategy.activations.policy: switch gradient checkpointing on in the trainer");
+  if (shares_tensors_at_stage_3(scenario))
+    exported.notes.push_back(fmt::format("parallel.tensor: {}", tensor_parallel_at_stage_3));
   exported.notes.push_back(
       fmt::format("DeepSpeed {}: imported again with {}, this file gives the scenario{}",
                   exported.version.text(), import_words(scenario, exported),
@@ -320,6 +343,10 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
 }
 
 }  // namespace
+
+bool shares_tensors_at_stage_3(const Scenario& scenario) {
+  return scenario.parallel.tensor > 1 && stage_of(scenario) == 3;
+}
 
 Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo>& systems,
                           const ExportOptions& options) {
@@ -330,7 +357,7 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
   const models::Model model =
       models::as_trained(models::build_model(models::architecture_of(scenario)), scenario.training);
   std::optional<Attempt> best;
-  for (const std::string& version : candidates(scenario, options)) {
+  for (const std::string& version : that_start(candidates(scenario, options), scenario)) {
     Attempt made = attempt(scenario, model, systems, options, version);
     if (!best || made.differences.size() < best->differences.size()) best = std::move(made);
     if (best->differences.empty()) break;

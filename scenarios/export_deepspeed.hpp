@@ -36,6 +36,10 @@ Exported export_deepspeed(const description::Scenario& scenario,
                           const std::vector<SystemInfo>& systems,
                           const ExportOptions& options = {});
 
+/// Whether its configuration asks for tensor parallelism at ZeRO stage 3, which versions before
+/// DeepSpeedVersion::trains_tensor_parallel_at_stage_3 refuse.
+bool shares_tensors_at_stage_3(const description::Scenario& scenario);
+
 /// The newest DeepSpeed that has every part of the scenario: the one whose configuration
 /// export_deepspeed writes without a difference; nothing where none has. Memory that is pinned
 /// exactly is a matter of its environment.

@@ -80,6 +80,7 @@ class Import {
     refuse_partial_training();
     ZeroImport zero(keys_, imported_.version, model_, imported_.notes);
     precision_ = precision();
+    if (tensor_ranks() > 1 && zero.stage() == 3) note(tensor_parallel_words());
     imported_.scenario = {{"name", options_.model + " from a DeepSpeed configuration"},
                           {"model", options_.model},
                           {"machine", options_.machine}};
@@ -102,6 +103,15 @@ class Import {
 
  private:
   void note(text::Text text) { imported_.notes.push_back(std::move(text)); }
+
+  std::string tensor_parallel_words() const {
+    const DeepSpeedVersion& version = imported_.version;
+    const std::string ends =
+        version.trains_tensor_parallel_at_stage_3()
+            ? ""
+            : fmt::format("DeepSpeed 0.{}.{} ends at the start; ", version.minor, version.patch);
+    return "tensor_parallel.autotp_size: " + ends + tensor_parallel_at_stage_3;
+  }
 
   void refuse_partial_training() {
     const std::string only =

@@ -4,6 +4,7 @@
 #include "explore/planning.hpp"
 #include "explore/spread.hpp"
 #include "explore/ways.hpp"
+#include "models/architecture.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/schema_check.hpp"
 
@@ -25,13 +26,6 @@ std::string reason_of(const Complaint& complaint) {
   return text;
 }
 
-bool is_known(const std::string& name) {
-  const auto known = explore::known_systems();
-  return explore::is_mix(name) ||
-         std::any_of(known.begin(), known.end(),
-                     [&](const scenarios::SystemInfo& one) { return one.name == name; });
-}
-
 std::vector<std::string> systems_of(const CompareQuestion& question) {
   if (question.systems != std::vector<std::string>{"all"}) return question.systems;
   std::vector<std::string> names;
@@ -45,7 +39,10 @@ description::Scenario read(const std::string& file, const std::vector<std::strin
   scenarios::Resolved resolved =
       scenarios::read_scenario(std::filesystem::path(file), overrides, explore::known_systems(),
                                scenarios::Refuse::what_cannot_run);
-  for (std::string& warning : resolved.warnings)
+  std::vector<std::string> words = std::move(resolved.warnings);
+  for (const std::string& note : models::architecture_of(resolved.scenario).notes)
+    words.push_back(resolved.scenario.model_name + ": " + note);
+  for (std::string& warning : words)
     if (std::find(field.warnings.begin(), field.warnings.end(), warning) == field.warnings.end())
       field.warnings.push_back(std::move(warning));
   return std::move(resolved.scenario);
@@ -103,8 +100,7 @@ void add_systems(const CompareQuestion& question, const std::vector<std::string>
       any = true;
     } catch (const description::ScenarioError& error) {
       const auto& all = error.complaints();
-      std::vector<Complaint>& into = is_known(system) ? refused : complaints;
-      into.insert(into.end(), all.begin(), all.end());
+      refused.insert(refused.end(), all.begin(), all.end());
       left_out.push_back({label, reason_of(all.front())});
     }
   }
@@ -120,6 +116,8 @@ Field field_of(const CompareQuestion& question) {
   Field field;
   std::vector<Complaint> complaints;
   const std::vector<std::string> systems = systems_of(question);
+  if (auto unknown = explore::unknown_systems(systems, true); !unknown.empty())
+    throw description::ScenarioError(std::move(unknown));
   for (const std::string& file : question.scenarios) {
     if (!systems.empty()) {
       add_systems(question, systems, file, field, complaints);

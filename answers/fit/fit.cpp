@@ -3,6 +3,7 @@
 #include "answers/fit/complete.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
+#include "reports/result/way.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/trainer.hpp"
@@ -40,6 +41,12 @@ std::map<std::string, std::uint64_t> peaks_of(const result::Result& result) {
   return {{"gpu", result.gpu.total}, {"host", result.host.total}, {"ssd", result.ssd.total}};
 }
 
+/// What the model's file leaves open.
+void add_notes_of_model(const std::string& model, std::vector<text::Text>& notes) {
+  for (const std::string& note : scenarios::read_model(model).notes)
+    notes.emplace_back(note.ends_with('.') ? note.substr(0, note.size() - 1) : note);
+}
+
 /// A drive, where the machine has none: the systems that need one are not among the candidates.
 /// With it, and with what they lack then.
 std::optional<FitChange> with_a_drive(const explore::Backend& backend, const json& job,
@@ -50,7 +57,7 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
   std::vector<std::string> overrides = question.overrides;
   overrides.push_back(set);
   try {
-    const std::vector<Candidate> candidates = candidates_of(job, overrides);
+    const std::vector<Candidate> candidates = candidates_of(job, overrides, question.systems);
     const Found found = search(backend, candidates, true);
     answer.bounded += found.bounded;
     answer.simulated += found.simulated;
@@ -61,7 +68,7 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
       more->set.insert(more->set.begin(), set);
       return more;
     }
-    return FitChange{fmt::format("a {}, with {}", drive.name, found.runnable->system),
+    return FitChange{fmt::format("a {}, with {}", drive.name, result::way_of(*found.runnable)),
                      {set},
                      found.runnable->tokens_per_s,
                      found.runnable->price_usd};
@@ -92,7 +99,8 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
   FitAnswer answer;
   const explore::Backend backend = explore::counting(asked, answer.unanswered);
   const json job = job_of(question, answer.notes);
-  const std::vector<Candidate> candidates = candidates_of(job, question.overrides);
+  const std::vector<Candidate> candidates =
+      candidates_of(job, question.overrides, question.systems);
   answer.price_usd = candidates.front().scenario.machine.price();
   Completion completion(backend);
   Found found = search(backend, candidates, question.runnable,
@@ -111,6 +119,7 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
                     fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
   answer.fits = answer.answer() != nullptr;
+  if (!answer.fits) add_notes_of_model(question.model, answer.notes);  // what fits has them itself
   if (text::Text trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
       !trainer.empty())
     answer.notes.push_back(std::move(trainer));

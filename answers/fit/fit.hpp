@@ -17,6 +17,7 @@ struct FitQuestion {
   std::optional<std::uint64_t> context;  ///< tokens of a sample; absent: 4096, or the model's limit
   std::optional<double> tokens;          ///< of the finished run
   bool runnable = false;                 ///< only what a maintained program trains
+  std::vector<std::string> systems;      ///< only these; empty: all whose updates come in time
   std::vector<std::string> overrides;    ///< "path=value" of everything that is tried
 };
 

@@ -85,8 +85,8 @@ class Candidates {
   Candidates(const json& job, const std::vector<std::string>& overrides)
       : job_(job), overrides_(overrides) {}
 
-  std::vector<Candidate> all() {
-    for (const explore::Way& way : explore::ways_of({}, {})) add(way);
+  std::vector<Candidate> all(const std::vector<std::string>& systems) {
+    for (const explore::Way& way : explore::ways_of(systems, {}, job_, overrides_)) add(way);
     if (found_.empty() && wrong_) throw *wrong_;
     return std::move(found_);
   }
@@ -354,8 +354,9 @@ class Search {
 
 }  // namespace
 
-std::vector<Candidate> candidates_of(const json& job, const std::vector<std::string>& overrides) {
-  return Candidates(job, overrides).all();
+std::vector<Candidate> candidates_of(const json& job, const std::vector<std::string>& overrides,
+                                     const std::vector<std::string>& systems) {
+  return Candidates(job, overrides).all(systems);
 }
 
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,

@@ -31,9 +31,11 @@ struct Found {
 /// Every way to train `job` in micro-batches of 1 to 32.
 ///   job        a scenario without strategy: model, machine, training, run
 ///   overrides  of everything that is tried
+///   systems    as explore::ways_of has them
 ///   Throws     ScenarioError: what is wrong with the first way where it is wrong with all
 std::vector<Candidate> candidates_of(const nlohmann::json& job,
-                                     const std::vector<std::string>& overrides);
+                                     const std::vector<std::string>& overrides,
+                                     const std::vector<std::string>& systems = {});
 
 /// Simulates candidates in the order of their bounds, those that people can run first, until no
 /// bound is 2 % above the fastest: of each way from the largest micro-batch down to the first that

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace spillway::answers {
 
@@ -44,48 +45,117 @@ struct Ladder {
   std::uint64_t from, to;
 };
 
-std::vector<Trial> with_values(const Trial& like, const Ladder& ladder,
-                               const std::vector<std::uint64_t>& values) {
-  std::vector<Trial> trials;
-  for (const std::uint64_t value : values) {
-    Trial& trial = trials.emplace_back();
-    trial.words = fmt::format("{} {}", ladder.words, value);
-    trial.overrides = {fmt::format("{}={}", ladder.path, value)};
-    trial.overrides.insert(trial.overrides.begin(), like.overrides.begin(), like.overrides.end());
+/// Climbs a ladder with the way to train that is fastest at its foot, and where that has no room
+/// with the fastest of the others that has.
+class Climb {
+ public:
+  /// `ways`: the first is the fastest; with all that they override
+  Climb(const explore::Backend& backend, const json& base, const std::vector<Trial>& ways,
+        const Ladder& ladder, TrialCounts& counts)
+      : backend_(backend), base_(base), ways_(ways), ladder_(ladder), counts_(counts) {
+    no_room_from_.resize(ways.size(), std::numeric_limits<std::uint64_t>::max());
   }
-  return trials;
-}
 
-/// Powers of two, then eighths between the largest of them that fits and the next.
-std::vector<Trial> climb(const explore::Backend& backend, const json& base, const Trial& like,
-                         const Ladder& ladder, const PlanQuestion& question, TrialCounts& counts) {
-  std::vector<std::uint64_t> values;
-  for (std::uint64_t value = ladder.from; value <= ladder.to; value *= 2) values.push_back(value);
-  std::vector<Trial> trials = with_values(like, ladder, values);
-  add_overrides(trials, question);
-  try_or_refuse(backend, base, trials);
-  const auto fits =
-      std::find_if(trials.rbegin(), trials.rend(), [](const Trial& trial) { return trial.fits(); });
-  if (fits != trials.rend() && fits != trials.rbegin()) {
-    const std::size_t next = static_cast<std::size_t>(trials.rend() - fits);
-    const std::uint64_t most = values[next - 1], step = std::max<std::uint64_t>(1, most / 8);
-    std::vector<std::uint64_t> between;
-    for (std::uint64_t value = most + step; value < values[next]; value += step)
-      between.push_back(value);
-    std::vector<Trial> fine = with_values(like, ladder, between);
-    add_overrides(fine, question);
-    try_all(backend, base, fine);  // all of them may be too long for the model
-    trials.insert(trials.begin() + static_cast<std::ptrdiff_t>(next), fine.begin(), fine.end());
+  /// Powers of two, then eighths between the largest of them that fits and the next.
+  std::vector<Trial> run() {
+    std::vector<std::uint64_t> values;
+    for (std::uint64_t value = ladder_.from; value <= ladder_.to; value *= 2)
+      values.push_back(value);
+    std::vector<Trial> trials = up(values, true);
+    const std::size_t next = above_what_fits(trials);
+    if (next > 0 && next < trials.size()) {
+      const std::uint64_t most = values[next - 1], step = std::max<std::uint64_t>(1, most / 8);
+      std::vector<std::uint64_t> between;
+      for (std::uint64_t value = most + step; value < values[next]; value += step)
+        between.push_back(value);
+      const std::vector<Trial> fine = up(between, false);  // they may all be too long for the model
+      trials.insert(trials.begin() + static_cast<std::ptrdiff_t>(next), fine.begin(), fine.end());
+    }
+    keep_first_refusal(trials);
+    find_needs(backend_, base_, trials);
+    return trials;
   }
-  for (const Trial& trial : trials) {
-    counts.simulated += trial.result.has_value();
-    counts.not_tried += trial.not_tried;
-    counts.unanswered += trial.unanswered;
+
+ private:
+  /// Behind the last that fits.
+  static std::size_t above_what_fits(const std::vector<Trial>& trials) {
+    const auto fits = std::find_if(trials.rbegin(), trials.rend(),
+                                   [](const Trial& trial) { return trial.fits(); });
+    return static_cast<std::size_t>(trials.rend() - fits);
   }
-  keep_first_refusal(trials);
-  find_needs(backend, base, trials);
-  return trials;
-}
+
+  Trial trial_of(std::size_t way, std::uint64_t value) const {
+    Trial trial;
+    trial.words = fmt::format("{} {}", ladder_.words, value);
+    if (way > 0) trial.words += " (" + ways_[way].words + ")";
+    trial.overrides = ways_[way].overrides;
+    trial.overrides.push_back(fmt::format("{}={}", ladder_.path, value));
+    return trial;
+  }
+
+  /// All of the values with the way that climbs.
+  std::vector<Trial> tried(std::span<const std::uint64_t> values, bool refuse) {
+    std::vector<Trial> trials;
+    for (const std::uint64_t value : values) trials.push_back(trial_of(way_, value));
+    if (trials.empty()) return trials;
+    const auto wrong = try_all(backend_, base_, trials);
+    if (wrong && refuse) throw *wrong;
+    for (const Trial& trial : trials) {
+      counts_.simulated += trial.result.has_value();
+      counts_.not_tried += trial.not_tried;
+      counts_.unanswered += trial.unanswered;
+    }
+    return trials;
+  }
+
+  std::vector<Trial> up(std::span<const std::uint64_t> values, bool refuse) {
+    std::vector<Trial> trials = tried(values, refuse);
+    while (backend_.goes_on()) {
+      const std::size_t next = above_what_fits(trials);
+      if (next == trials.size() || trials[next].not_tried || trials[next].unanswered) break;
+      no_room_from_[way_] = std::min(no_room_from_[way_], values[next]);
+      const auto other = fastest_other(values[next]);
+      if (!other) break;
+      trials.resize(next);
+      trials.push_back(*other);
+      const std::vector<Trial> rest = tried(values.subspan(next + 1), false);
+      trials.insert(trials.end(), rest.begin(), rest.end());
+    }
+    return trials;
+  }
+
+  /// Of the ways that may have room; it climbs on from here.
+  std::optional<Trial> fastest_other(std::uint64_t value) {
+    std::vector<Trial> trials;
+    std::vector<std::size_t> of;
+    for (std::size_t way = 0; way < ways_.size(); ++way)
+      if (value < no_room_from_[way]) {
+        trials.push_back(trial_of(way, value));
+        of.push_back(way);
+      }
+    if (trials.empty()) return std::nullopt;
+    try_fastest(backend_, base_, trials, 1, counts_);
+    const Trial* best = explore::fastest(trials);
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      if (&trials[i] == best) way_ = of[i];
+      if (has_no_room(trials[i])) no_room_from_[of[i]] = value;
+    }
+    return best ? std::optional(*best) : std::nullopt;
+  }
+
+  /// Not those that are slower, or of which nobody knows.
+  static bool has_no_room(const Trial& trial) {
+    return trial.refused || trial.times_too_large || (trial.result && !trial.fits());
+  }
+
+  const explore::Backend& backend_;
+  const json& base_;
+  const std::vector<Trial>& ways_;
+  const Ladder ladder_;
+  TrialCounts& counts_;
+  std::size_t way_ = 0;  ///< that climbs
+  std::vector<std::uint64_t> no_room_from_;
+};
 
 /// Of trials of which none fits: one that its bound leaves, else the one that lacks least.
 Trial& nearest_miss(std::vector<Trial>& trials) {
@@ -97,35 +167,53 @@ Trial& nearest_miss(std::vector<Trial>& trials) {
                            [&](const Trial& a, const Trial& b) { return lack(a) < lack(b); });
 }
 
-/// Of each model the fastest of the systems that fit.
-std::vector<Trial> models_that_fit(const explore::Backend& backend, const PlanQuestion& question,
-                                   TrialCounts& counts) {
+/// Every way on every split of the cards, with all that they override.
+std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string& model) {
   std::vector<Trial> trials;
+  for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
+    for (const Split& split : splits_of(question)) {
+      Trial& trial = trials.emplace_back();
+      trial.words = way.name + split.name;
+      trial.overrides = {way.overrides};
+      trial.overrides.insert(trial.overrides.end(), split.overrides.begin(), split.overrides.end());
+    }
+  add_overrides(trials, question);
+  return trials;
+}
+
+/// What was asked of a model: the fastest way first.
+struct Asked {
+  Trial shown;  ///< the fastest that fits, else the one that lacks least
+  std::vector<Trial> ways;
+};
+
+/// Of each model the fastest of the systems that fit.
+std::vector<Asked> models_that_fit(const explore::Backend& backend, const PlanQuestion& question,
+                                   TrialCounts& counts) {
+  std::vector<Asked> all;
   std::optional<description::ScenarioError> wrong;
   bool any = false;
   for (const std::string& model : question.models) {
-    std::vector<Trial> own;
-    for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
-      for (const Split& split : splits_of(question)) {
-        Trial& trial = own.emplace_back();
-        trial.words = model + " with " + way.name + split.name;
-        trial.overrides = {way.overrides};
-        trial.overrides.insert(trial.overrides.end(), split.overrides.begin(),
-                               split.overrides.end());
-      }
-    add_overrides(own, question);
-    const auto refused = try_fastest(backend, plan_base(question, model), own, 1, counts);
+    const std::vector<Trial> ways = ways_to_train(question, model);
+    const json base = plan_base(question, model);
+    std::vector<Trial> own = ways;
+    for (Trial& trial : own) trial.words = model + " with " + trial.words;
+    const auto refused = try_fastest(backend, base, own, 1, counts);
     if (!wrong) wrong = refused;
     any = any || !refused;
     const Trial* best = explore::fastest(own);
     Trial& nearest = nearest_miss(own);
     if (!best && !refused && nearest.ruled_out)  // the buffer that stops it is worth a look
-      try_one(backend, plan_base(question, model), nearest, counts);
-    trials.push_back(best ? *best : nearest);
-    if (!best) find_needs(backend, plan_base(question, model), {&trials.back()});
+      try_one(backend, base, nearest, counts);
+    Asked& asked = all.emplace_back(Asked{best ? *best : nearest, ways});
+    if (best)
+      std::rotate(asked.ways.begin(), asked.ways.begin() + (best - own.data()),
+                  asked.ways.begin() + (best - own.data()) + 1);
+    else
+      find_needs(backend, base, {&asked.shown});
   }
   if (!any && wrong) throw *wrong;
-  return trials;
+  return all;
 }
 
 /// Adds to the fastest batch how far its numbers may be off, where that is asked for, and what is
@@ -141,6 +229,14 @@ void complete(const explore::Backend& backend, const PlanQuestion& question,
 
 }  // namespace
 
+std::vector<std::string> notes_of_models(const std::vector<std::string>& models) {
+  std::vector<std::string> all;
+  for (const std::string& model : models_of(models))
+    for (const std::string& note : scenarios::read_model(model).notes)
+      all.push_back(model + ": " + note);
+  return all;
+}
+
 answer::Largest largest(const explore::Backend& backend, PlanQuestion question,
                         const Progress& progress) {
   question.models = models_of(question.models);
@@ -149,20 +245,23 @@ answer::Largest largest(const explore::Backend& backend, PlanQuestion question,
   };
   answer::Largest found;
   say("models");
-  found.models = models_that_fit(backend, question, found.counts);
-  const Trial* most = nullptr;
-  for (std::size_t i = 0; i < found.models.size(); ++i)
-    if (found.models[i].fits()) most = &found.models[i], found.model = question.models[i];
+  const std::vector<Asked> asked = models_that_fit(backend, question, found.counts);
+  const Asked* most = nullptr;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    found.models.push_back(asked[i].shown);
+    if (asked[i].shown.fits()) most = &asked[i], found.model = question.models[i];
+  }
   if (!most) return found;
-  found.system = most->result->system;
+  found.system = most->shown.result->system;
   const json base = plan_base(question, found.model);
   found.context = base.at("training").at("sequence");
+  const auto climb = [&](const Ladder& ladder) {
+    return Climb(backend, base, most->ways, ladder, found.counts).run();
+  };
   say("contexts of " + found.model);
-  found.contexts = climb(backend, base, *most, {"context", "training.sequence", 512, 1 << 20},
-                         question, found.counts);
+  found.contexts = climb({"context", "training.sequence", 512, 1 << 20});
   say("batches of " + found.model);
-  found.batches = climb(backend, base, *most, {"micro-batch", "training.micro_batch", 1, 1024},
-                        question, found.counts);
+  found.batches = climb({"micro-batch", "training.micro_batch", 1, 1024});
   complete(backend, question, found);
   return found;
 }

@@ -12,4 +12,10 @@ namespace spillway::answers {
 answer::Largest largest(const explore::Backend& backend, PlanQuestion question,
                         const Progress& progress = {});
 
+/// How the files of these models were read, where they leave something open: "mine.json: Not in the
+/// file: vocab_size ...".
+///   models  as in the question
+///   Throws  ScenarioError
+std::vector<std::string> notes_of_models(const std::vector<std::string>& models);
+
 }  // namespace spillway::answers

@@ -43,7 +43,7 @@ void add_overrides(std::vector<answer::Trial>& trials, const PlanQuestion& quest
 
 std::vector<Way> runnable_ways(const WayOptions& options, const json& base,
                                const std::vector<std::string>& overrides) {
-  std::vector<Way> ways = explore::ways_of(options.systems, options.mixes);
+  std::vector<Way> ways = explore::ways_of(options.systems, options.mixes, base, overrides);
   if (!options.runnable) return ways;
   const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
   std::erase_if(ways, [&](const Way& way) {

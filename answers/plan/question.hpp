@@ -38,10 +38,11 @@ struct PlanQuestion : WayOptions {
 /// Told of what is looked at now: "contexts of gpt2".
 using Progress = std::function<void(const std::string& what)>;
 
-/// Without those ways that no maintained program trains, where `options` ask for that.
+/// Of ways that overrides make the same the first; without those that no maintained program trains,
+/// where `options` ask for that.
 ///   base       a scenario that names a machine; how its parts differ from those of a way decides
 ///   overrides  the user's
-///   Throws     ScenarioError when none is left
+///   Throws     ScenarioError when none is left; when an override names a system
 std::vector<explore::Way> runnable_ways(const WayOptions& options, const nlohmann::json& base,
                                         const std::vector<std::string>& overrides);
 

@@ -68,6 +68,33 @@ TEST(RunsWith, TheAuthorsCodeOnlyForItsOwnParts) {
   EXPECT_EQ(with({{"system", "teraio"}}).program, "spillway alone");
 }
 
+// No paper's code of these trains adapters beside a frozen model.
+TEST(RunsWith, NobodysCodeWhereThePaperTrainsAllWeights) {
+  for (const char* system : {"stronghold", "slideformer", "megatrain"}) {
+    const json strategy = {{"system", system}};
+    EXPECT_EQ(with(strategy).program, std::string("the authors' code of ") + system);
+    for (const char* method : {"lora", "qlora"})
+      EXPECT_EQ(with(strategy, {std::string("training.method=") + method}).program,
+                "spillway alone")
+          << system << " " << method;
+  }
+  EXPECT_EQ(with({{"system", "resident"}}, {"training.method=lora"}).program, "PyTorch");
+}
+
+// DeepSpeed's engine has the two together from 0.19.4 on (pull request 8168); a schedule of an
+// earlier version is nobody's then.
+TEST(RunsWith, TheVersionThatSharesTensorsAtZeroStage3) {
+  for (const char* system : {"zero_infinity", "zero_offload"}) {
+    const std::string two = "parallel.tensor=2";
+    EXPECT_EQ(with({{"system", system}, {"preset", "deepspeed_0.19"}}, {two}).program,
+              "DeepSpeed >= 0.19.4");
+    for (const char* preset : {"deepspeed_0.16", "deepspeed_0.19"})
+      EXPECT_EQ(with({{"system", system}, {"preset", preset}}).program, "DeepSpeed");
+    EXPECT_EQ(with({{"system", system}, {"preset", "deepspeed_0.16"}}, {two}).program,
+              "spillway alone");
+  }
+}
+
 TEST(RunsWith, WhoKeepsAllOnTheGpusDependsOnHowTheyShare) {
   EXPECT_EQ(with({{"system", "resident"}}).program, "PyTorch");
   EXPECT_EQ(with({{"system", "resident"}}, {"parallel.data=2"}).program,

@@ -247,6 +247,17 @@ TEST(Extends, OffersTheNearestFile) {
             "top.json:1:13: extends: no file \"lama.json\"; did you mean \"llama.json\"?");
 }
 
+// "c.json" has the ending alone in common with it.
+TEST(Extends, OffersNoFileThatIsAlikeInItsEndingAlone) {
+  const TemporaryFiles files;
+  files.write("c.json", "{}");
+  const std::string top = files.write("top.json", R"({"extends": "nope.json", "model": "gpt2",
+    "machine": "memascend_c1", "strategy": {"system": "resident"}})");
+  EXPECT_EQ(files.relative(complaints_of(
+                [&] { read_scenario(std::filesystem::path(top), {}, test_systems()); })),
+            "top.json:1:13: extends: no file \"nope.json\"");
+}
+
 TEST(Extends, LocatesAnErrorInTheBase) {
   const TemporaryFiles files;
   files.write("base.json", "{\n \"training\": {\"sequence\": 0}}");

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "reports/result/result.hpp"
+
+#include <string>
+
+namespace spillway::result {
+
+/// Behind the name of a system whose user chooses whether blocks compute again in backward what
+/// they would keep else.
+inline constexpr const char* with_recomputation = " with recomputation";
+
+/// The system of a result in words: "lohan", "resident with recomputation".
+std::string way_of(const Result& result);
+
+}  // namespace spillway::result
