@@ -251,11 +251,11 @@ TEST(Extends, OffersTheNearestFile) {
 TEST(Extends, OffersNoFileThatIsAlikeInItsEndingAlone) {
   const TemporaryFiles files;
   files.write("c.json", "{}");
-  const std::string top = files.write("top.json", R"({"extends": "nope.json", "model": "gpt2",
+  const std::string top = files.write("scenario.json", R"({"extends": "nope.json", "model": "gpt2",
     "machine": "memascend_c1", "strategy": {"system": "resident"}})");
   EXPECT_EQ(files.relative(complaints_of(
                 [&] { read_scenario(std::filesystem::path(top), {}, test_systems()); })),
-            "top.json:1:13: extends: no file \"nope.json\"");
+            "scenario.json:1:13: extends: no file \"nope.json\"");
 }
 
 TEST(Extends, LocatesAnErrorInTheBase) {
