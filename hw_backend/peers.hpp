@@ -24,7 +24,8 @@ void copy_exchanged(const PeerCall& call, Copy copy) {
       copy(call.out[to] + from * part, call.in[from] + to * part, part);
 }
 
-/// The same of a ring_shift: what a member has goes to the one behind it, the last one's to the first.
+/// The same of a ring_shift: what a member has goes to the one behind it, the last one's to the
+/// first.
 template <class Copy>
 void copy_shifted(const PeerCall& call, Copy copy) {
   for (std::size_t from = 0; from < call.in.size(); ++from)

@@ -31,9 +31,9 @@ struct Imported {
 };
 
 /// The scenario that a DeepSpeed configuration describes: full fine-tuning, or of the adapters that
-/// a file of PEFT's has beside it. "auto" becomes what the Hugging Face integration fills in: reduce
-/// bucket h^2, prefetch bucket 0.9 h^2, persistence 10 h. Settings that the file leaves out become
-/// the defaults of the version.
+/// a file of PEFT's has beside it. "auto" becomes what the Hugging Face integration fills in:
+/// reduce bucket h^2, prefetch bucket 0.9 h^2, persistence 10 h. Settings that the file leaves out
+/// become the defaults of the version.
 ///   Result  system resident (nothing offloaded), zero_offload (to the CPU) or zero_infinity (to
 ///           NVMe)
 ///   Throws  ScenarioError: wrong values, settings that DeepSpeed itself refuses, an autotuner's

@@ -346,7 +346,7 @@ class LayerLayout {
     if (!activations_.by_module) note_parts(plan, plans_.moved);
   }
 
-  /// The segment that ends after operator `i` (its kernel, its collective, or what the CPU does of it).
+  /// The segment that ends after operator `i`: its kernel, its collective or the CPU's work.
   std::uint32_t segment_of(const PassPlan& pass, std::uint32_t i) const {
     const Operator* const op = &program_.operators[i];
     for (std::uint32_t segment = 0; segment < pass.segments.size(); ++segment) {

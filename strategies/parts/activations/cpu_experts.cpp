@@ -30,8 +30,8 @@ std::uint64_t largest_staged(const Job& job) {
   return most;
 }
 
-/// What the CPU keeps for the way back: of each layer and micro-batch under way, or of one layer at a
-/// time where layers run again.
+/// What the CPU keeps for the way back: of each layer and micro-batch under way, or of one layer at
+/// a time where layers run again.
 std::uint64_t kept_bytes(const Job& job, std::uint64_t micro_batches) {
   std::uint64_t all = 0, one = 0;
   for (const LayerPlan& layer : job.plans.layers) {

@@ -5,9 +5,9 @@
 namespace spillway::strategies {
 
 /// Saved tensors whose fates a planner or a list of operators has given them, for a GPU that has no
-/// room for all of them at once: passes wait for room that those make which leave. What comes back is sent for as far as
-/// there is room; where a layer's do not find it all at once its backward goes part by part, each
-/// giving back what it used last.
+/// room for all of them at once: passes wait for room that those make which leave. What comes back
+/// is sent for as far as there is room; where a layer's do not find it all at once its backward
+/// goes part by part, each giving back what it used last.
 ///   Source  LoHan; FlashNeuron (FAST'21); Capuchin (ASPLOS'20); torchtune, OffloadActivations,
 ///           which waits where five tensors are on their way
 class SavedByPlan : public SavedAndMoved {

@@ -4,20 +4,12 @@
 #include <set>
 
 #include "strategies/systems/catalogue.hpp"
+#include "tests/strategies/rules/breaks.hpp"
 #include "tests/strategies/systems/systems.hpp"
 
 /// Each row of the real tables has a scenario that it refuses, settles or warns of.
 namespace spillway::strategies::rules::rows_test {
 namespace {
-
-using namespace description;
-
-/// A scenario of one system with one change, which no row but those it breaks should mind.
-struct Breaks {
-  const char* system;
-  void (*change)(Scenario&);
-  void (*of_model)(models::Architecture&) = [](models::Architecture&) {};
-};
 
 /// Two stages of two pieces.
 void interleave(Scenario& s) {
@@ -328,49 +320,6 @@ constexpr Breaks of_storage_and_training[] = {
      }},
 };
 
-void with_adapters(Scenario& s) { s.training.method = Method::lora; }
-
-constexpr Breaks of_method[] = {
-    {"resident", [](Scenario&) {}},  // adapters that are written, but not trained
-    {"resident", [](Scenario& s) { s.training.frozen = {"embeddings"}; }},
-    {"resident", [](Scenario& s) { s.training.method = Method::frozen; }},
-    {"resident", with_adapters, [](models::Architecture& a) { a.labels = 16; }},
-    {"resident",
-     [](Scenario& s) {
-       with_adapters(s);
-       s.parallel.tensor = 2;
-     }},
-    {"resident",
-     [](Scenario& s) {
-       with_adapters(s);
-       s.parallel.pipeline = 2;
-     }},
-    {"teraio", with_adapters},
-    {"lohan", with_adapters},
-    {"colossal_gemini", with_adapters},
-    {"angel_ptm", with_adapters},
-};
-
-constexpr Breaks of_fp8[] = {
-    {"resident", [](Scenario&) {}},  // fields of fp8 that are written, of another precision
-    {"resident",
-     [](Scenario& s) {
-       s.training.precision = Precision::fp8;
-       s.machine.gpu.compute.erase("fp8");
-     }},
-    {"resident",
-     [](Scenario& s) {
-       with_adapters(s);
-       s.training.precision = Precision::fp8;
-     }},
-    {"resident",
-     [](Scenario& s) {
-       s.training.precision = Precision::fp8;
-       s.parallel.sequence_parallel = true;
-     }},
-    {"zero_infinity", [](Scenario& s) { s.training.precision = Precision::fp8; }},
-};
-
 /// How a training updates, without what else excludes it.
 constexpr Breaks of_updates[] = {
     {"resident",
@@ -405,54 +354,6 @@ constexpr Breaks of_updates[] = {
        s.strategy.overflow_check = OverflowCheck::fused;
        s.parallel.data = 2;
      }},
-};
-
-void with_experts(models::Architecture& a) {
-  a.experts = 4;
-  a.experts_per_token = 2;
-}
-
-constexpr Breaks of_experts[] = {
-    {"resident",
-     [](Scenario& s) {
-       s.parallel.expert = 3;
-       s.parallel.data = 4;
-       s.machine.gpu.count = 4;
-       s.training.experts = ExpertLayout::separate;
-     },
-     with_experts},
-    {"colossal_gemini",
-     [](Scenario& s) {
-       s.parallel.data = 2;
-       s.parallel.expert = 2;
-     },
-     with_experts},
-    {"resident",
-     [](Scenario& s) {
-       s.training.expert_load.counts = {1, 2, 3};
-     },
-     with_experts},
-    {"resident",
-     [](Scenario& s) {
-       s.training.expert_load.counts = {4, 0, 0, 0};
-     },
-     with_experts},
-    {"resident", [](Scenario& s) { s.training.mlp_tiles = 2; }, with_experts},
-    {"zero_infinity",
-     [](Scenario& s) {
-       s.strategy.weights.experts = ExpertPlace::alone;
-       s.training.expert_load.zipf = 1;
-       s.training.experts = ExpertLayout::separate;
-     },
-     with_experts},
-    {"resident", [](Scenario& s) { s.strategy.weights.experts = ExpertPlace::alone; }},
-    {"resident", [](Scenario& s) { s.strategy.weights.expert_cache = Bytes(1); }},
-    {"teraio",
-     [](Scenario& s) {
-       s.strategy.weights.experts = ExpertPlace::cpu;
-       s.training.experts = ExpertLayout::separate;
-     },
-     with_experts},
 };
 
 /// The rows that have been broken so far.
