@@ -46,8 +46,10 @@ json scaled(const json& value, double factor) {
        {Dimension::bytes_per_second, Dimension::flops_per_second, Dimension::params_per_second,
         Dimension::bytes, Dimension::seconds}) {
     const auto parsed = description::parse_quantity(dimension, value.get<std::string>());
-    if (parsed.problem.empty())
-      return description::print_quantity(dimension, std::round(parsed.value * factor));
+    if (!parsed.problem.empty()) continue;
+    const auto moved = parsed.value * factor;
+    const bool whole = dimension != Dimension::seconds;
+    return description::print_quantity(dimension, whole ? std::round(moved) : moved);
   }
   return value;
 }

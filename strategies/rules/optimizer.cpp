@@ -253,12 +253,10 @@ constexpr Rule by_layer_rows[] = {
      .holds =
          [](const Case& c) {
            return optimizer_of(c).delayed_share == 0 ||
-                  c.training().optimizer_state == StateWidth::fp32 ||
-                  optimizer_of(c).order == SubgroupOrder::ascending;
+                  c.training().optimizer_state == StateWidth::fp32;
          },
-     .why = "weights that are their own masters are sent for before their delayed update, which "
-            "this order leaves to the first layers",
-     .hint = "use 0, optimizer.order ascending or training.optimizer_state fp32"},
+     .why = "weights that are their own masters may be sent for before their delayed update",
+     .hint = "use 0, or training.optimizer_state fp32"},
 };
 
 /// What an update cannot be without: masters of its own, and a way back.

@@ -166,12 +166,15 @@ TEST(ErrorsOfAComparison, NameEachFilesFaultsOnce) {
   const Workplace place;
   place.write("bad.json", R"({"model": "gpt2", "machine": "gaming_4090", "traning": {}})");
   const Ended ended = shell(
-      place, "spillway compare bad.json scenarios/examples/tiny.json --system resident,nosuch");
+      place, "spillway compare bad.json scenarios/examples/tiny.json --system resident,lohan");
   EXPECT_EQ(ended.exit, 2);
   const std::size_t first = ended.err.find("bad.json:1:45: traning: no such key");
   ASSERT_NE(first, std::string::npos) << ended.err;
   EXPECT_EQ(ended.err.find("traning", first + 30), std::string::npos) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("no \"nosuch\""));
+  // what is wrong on the command line is of no file
+  const Ended unknown = shell(place, "spillway compare bad.json --system resident,nosuch");
+  EXPECT_EQ(unknown.exit, 2);
+  EXPECT_THAT(unknown.err, StartsWith("--system: no \"nosuch\""));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "tests/e2e/server.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,6 +62,7 @@ TEST_P(Mixes, StandsBesideEverySystemThatHasDrivesForIt) {
 
 /// As the example splits its batch; who plans for pipeline stages has a stage on each card.
 TEST_P(Mixes, IsFasterThanEverySystem) {
+  LONG_TEST();
   const Ended mixed = spillway("simulate " + path() + " --set run.steps=1 --json");
   ASSERT_EQ(mixed.exit, 0) << mixed.err;
   const double seconds = mixed.json().at("step_time_s");
