@@ -124,14 +124,15 @@ answer::Calibration calibrate(const explore::Backend& backend, const CalibrateQu
     predicted = predict(backend, question, before, answer.machine);
   for (const Evidence& each : all) {
     answer.files.push_back({each.file, each.kind, each.notes});
-    if (each.drive && is_of_other_drive(storage_of(before, each), each))
-      answer.files.back().notes.push_back(another_drive(storage_of(before, each)));
+    const std::optional<DriveOf> drive = drive_of(before, each);
+    if (drive && drive->is_other)
+      answer.files.back().notes.push_back(another_drive(*drive->storage));
     add_shortfalls(each, answer);
     for (const evidence::LoggedRun& run : each.runs)
       answer.runs.push_back(compared(each.file, run, predicted ? &*predicted : nullptr));
-    if (each.drive)
-      answer.drives.push_back(forecast(each, storage_of(before, each),
-                                       predicted ? predicted->after() : nullptr, question.today));
+    if (drive)
+      answer.drives.push_back(
+          forecast(each, *drive, predicted ? predicted->after() : nullptr, question.today));
   }
   return answer;
 }

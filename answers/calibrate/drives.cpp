@@ -1,7 +1,5 @@
 #include "answers/calibrate/drives.hpp"
 
-#include "answers/calibrate/put.hpp"
-
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -52,17 +50,16 @@ std::optional<std::string> day_after(const std::string& day, double days) {
   return fmt::format("{:04}-{:02}-{:02}", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday);
 }
 
-answer::DriveForecast forecast(const evidence::Evidence& evidence,
-                               const description::StorageSpec& storage, const result::Result* run,
-                               const std::string& today) {
+answer::DriveForecast forecast(const evidence::Evidence& evidence, const DriveOf& drive,
+                               const result::Result* run, const std::string& today) {
+  const description::StorageSpec& storage = *drive.storage;
   answer::DriveForecast forecast;
   forecast.file = evidence.file;
   forecast.storage = storage.name;
   forecast.model = evidence.drive->model;
   forecast.written_bytes = evidence.drive->bytes_written;
   forecast.percent_used = evidence.drive->percent_used;
-  if (storage.endurance && storage.endurance->rated.value() > 0 &&
-      !is_of_other_drive(storage, evidence)) {
+  if (storage.endurance && storage.endurance->rated.value() > 0 && !drive.is_other) {
     forecast.rated_bytes = static_cast<double>(storage.endurance->rated.value());
     forecast.left_by_rating = std::max(0.0, *forecast.rated_bytes - forecast.written_bytes);
   }

@@ -75,20 +75,26 @@ bool is_measured(const json& sources, const std::string& path) {
   return source != sources.end() && source->get<std::string>().starts_with("measured");
 }
 
-/// Rates that nobody measured and that the file shows to be lower.
-void put_shortfalls(const Evidence& each, answer::Calibration& into) {
+/// Rates of the link that nobody measured and that are more than it carries.
+void put_link(const Evidence& each, answer::Calibration& into) {
   json& sources = into.machine["sources"];
-  for (const evidence::Shortfall& one : each.shortfalls)
-    for (const std::string& path : one.slows) {
-      const auto rate = number_at(into.machine, path, "bytes_per_s");
-      if (!rate || *rate <= 0 || one.rated <= 0 || is_measured(sources, path)) continue;
-      const Reading lower{path, "bytes_per_s", *rate * one.found / one.rated, one.what};
-      const std::string source = fmt::format("assumed: {}, {} {:.0f} of {:.0f}", each.file,
-                                             one.what, one.found, one.rated);
-      place(into.machine, path) = written(lower);
-      sources[path] = source;
-      into.moved.push_back({path, lower.unit, *rate, lower.value, source});
-    }
+  for (const char* path : {"pcie.h2d", "pcie.d2h", "pcie.link"}) {
+    const auto rate = number_at(into.machine, path, "bytes_per_s");
+    if (!rate || *rate <= each.link->most.value_or(0) || is_measured(sources, path)) continue;
+    const Reading lower{path, "bytes_per_s", *rate * each.link->share, each.link->why};
+    const std::string source = fmt::format("assumed: {}, {}", each.file, each.link->why);
+    place(into.machine, path) = written(lower);
+    sources[path] = source;
+    into.moved.push_back({path, lower.unit, *rate, lower.value, source});
+  }
+}
+
+/// The file whose link carries least; null: none is narrow.
+const Evidence* narrowest(const std::vector<Evidence>& all) {
+  const Evidence* found = nullptr;
+  for (const Evidence& each : all)
+    if (each.link && (!found || each.link->share < found->link->share)) found = &each;
+  return found;
 }
 
 /// What the file says of a drive's life, cache and price is that of another one.
@@ -124,14 +130,17 @@ const description::StorageSpec& storage_of(const MachineFile& machine, const Evi
       fmt::format("say of which it is: --from {}={}", names.front(), evidence.file));
 }
 
-bool is_of_other_drive(const description::StorageSpec& storage, const Evidence& evidence) {
+std::optional<DriveOf> drive_of(const MachineFile& machine, const Evidence& evidence) {
+  if (!evidence.drive) return {};
   constexpr double alike = 0.05;  // sheets round
+  const description::StorageSpec& storage = storage_of(machine, evidence);
   const auto size = static_cast<double>(storage.capacity.value());
-  return size > 0 && std::any_of(evidence.readings.begin(), evidence.readings.end(),
-                                 [size](const Reading& reading) {
-                                   return reading.path == "storage.capacity" &&
-                                          std::abs(reading.value - size) > alike * size;
-                                 });
+  const bool other = size > 0 && std::any_of(evidence.readings.begin(), evidence.readings.end(),
+                                             [size](const Reading& reading) {
+                                               return reading.path == "storage.capacity" &&
+                                                      std::abs(reading.value - size) > alike * size;
+                                             });
+  return DriveOf{&storage, other};
 }
 
 void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
@@ -155,10 +164,10 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
       into.moved.push_back(
           {path, reading.unit, number_at(own, path, reading.unit), reading.value, source});
     }
-    put_shortfalls(each, into);
-    if (each.drive && is_of_other_drive(storage_of(before, each), each))
-      doubt_ratings(storage_of(before, each), into);
+    if (const auto drive = drive_of(before, each); drive && drive->is_other)
+      doubt_ratings(*drive->storage, into);
   }
+  if (const Evidence* narrow = narrowest(all)) put_link(*narrow, into);
 }
 
 std::vector<std::string> still_assumed(const json& machine) {

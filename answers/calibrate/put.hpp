@@ -12,12 +12,19 @@ namespace spillway::answers {
 const description::StorageSpec& storage_of(const description::MachineFile& machine,
                                            const evidence::Evidence& evidence);
 
-/// The drive that `evidence` is of is not as large as the storage's drives: it is another one than
-/// the machine file's ratings, cache and price are of.
-bool is_of_other_drive(const description::StorageSpec& storage, const evidence::Evidence& evidence);
+/// The drives of a machine file that a drive which somebody asked is one of.
+struct DriveOf {
+  const description::StorageSpec* storage;
+  bool is_other;  ///< not as large: another one than the file's ratings, cache and price are of
+};
 
-/// Puts the readings into `into.machine`, which is `before` as JSON, and says which and why not. A
-/// link with fewer lanes than the card has lowers rates that nobody measured.
+/// Nothing where `evidence` is not of a drive.
+///   Throws  ScenarioError: as storage_of
+std::optional<DriveOf> drive_of(const description::MachineFile& machine,
+                                const evidence::Evidence& evidence);
+
+/// Puts the readings into `into.machine`, which is `before` as JSON, and says which and why not. The
+/// narrowest link that a file tells of lowers rates that nobody measured and that it cannot carry.
 void put_readings(const description::MachineFile& before,
                   const std::vector<evidence::Evidence>& all, answer::Calibration& into);
 

@@ -77,7 +77,7 @@ struct HostSpec {
   BytesPerSecond memory_rate;
   std::uint64_t cores = 1;
   ParamsPerSecond adam;  ///< per node, fp32 states
-  /// The same of Lion; absent: as adam says, by the bytes that an update touches.
+  /// The same of Lion; absent: see adams_of_lion.
   std::optional<ParamsPerSecond> lion;
   /// Per node, achieved by products of the CPU, by element type as GpuSpec::compute; a type that is
   /// absent: it multiplies nothing.
@@ -98,6 +98,9 @@ struct HostSpec {
   std::map<std::string, double> team_rates;
   /// The same of any number; between two of the table on the line, beyond its last as the last.
   double team_share(double teams) const;
+  /// Elements of Adam that take as long as one of Lion, in whose update it touches `bytes`, and in
+  /// Adam's `by_adam`: by `lion`, or without it by those bytes, as DRAM limits both.
+  double adams_of_lion(double bytes, double by_adam) const;
   Bytes process_base;       ///< first rank
   Bytes process_base_next;  ///< each further rank
   Bytes runtime_base;       ///< once a node

@@ -29,6 +29,10 @@ double HostSpec::team_share(double teams) const {
   return last;
 }
 
+double HostSpec::adams_of_lion(double bytes, double by_adam) const {
+  return lion ? adam / *lion : bytes / by_adam;
+}
+
 Bytes default_host_reserve(Bytes memory) {
   return Bytes(
       std::min(std::max<std::uint64_t>(4ull << 30, memory.value() / 20), memory.value() / 2));

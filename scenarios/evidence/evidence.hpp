@@ -24,8 +24,14 @@ struct Shortfall {
   std::string what;  ///< "PCI Express lanes of NVIDIA GeForce RTX 4090"
   std::string unit;  ///< as Reading::unit, or W, MT/s
   double rated = 0, found = 0;
-  std::string remedy;                ///< what a person can look at
-  std::vector<std::string> slows{};  ///< rates of a machine that are so much lower, unless measured
+  std::string remedy;  ///< what a person can look at
+};
+
+/// The link of a card with fewer lanes, or of an older generation, than the card could have.
+struct NarrowLink {
+  std::string why;             ///< "8 of 16 PCI Express lanes of NVIDIA GeForce RTX 4090"
+  double share = 1;            ///< what it carries, of the link that the card could have
+  std::optional<double> most;  ///< bytes per second, each way; of a known generation
 };
 
 /// What an NVMe drive says of itself.
@@ -55,6 +61,7 @@ struct Evidence {
   std::string storage;  ///< of the machine file, that a person named with it; "": none
   std::vector<Reading> readings;
   std::vector<Shortfall> shortfalls;
+  std::optional<NarrowLink> link;  ///< of several cards the one that carries least
   std::vector<LoggedRun> runs;
   std::optional<DriveWear> drive;
   std::vector<text::Text> notes;  ///< what it says and no number follows from, and why

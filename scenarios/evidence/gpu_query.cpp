@@ -1,6 +1,7 @@
 #include "scenarios/evidence/formats.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <map>
 
@@ -25,11 +26,10 @@ void set(std::optional<double>& into, std::string_view value) {
 /// The board's slot or a riser decides how many lanes and which generation a card gets; lanes stay
 /// while a card rests, and the generation in use does not, so that one says nothing.
 void compare(const Card& card, Evidence& into) {
-  const std::vector<std::string> link{"pcie.h2d", "pcie.d2h", "pcie.link"};
   if (card.lanes_now && card.lanes_most && *card.lanes_now < *card.lanes_most)
-    into.shortfalls.push_back(
-        {"PCI Express lanes of " + card.name, "count", *card.lanes_most, *card.lanes_now,
-         "another slot, a riser, or a second card that shares the lanes", link});
+    into.shortfalls.push_back({"PCI Express lanes of " + card.name, "count", *card.lanes_most,
+                               *card.lanes_now,
+                               "another slot, a riser, or a second card that shares the lanes"});
   if (card.generation_most && card.generation_of_host &&
       *card.generation_of_host < *card.generation_most)
     into.shortfalls.push_back({"PCI Express generation of " + card.name, "count",
@@ -39,6 +39,51 @@ void compare(const Card& card, Evidence& into) {
     into.shortfalls.push_back({"power limit of " + card.name, "W", *card.power_usual,
                                *card.power_limit,
                                fmt::format("nvidia-smi -pl {:.0f}", *card.power_usual)});
+}
+
+/// Bytes per second and lane, each way, of the generations from 1: transfers by their encoding.
+///   Source  PCI-SIG, PCI Express Base Specification 6.0: 8b/10b to the second, 128b/130b to the
+///           fifth, flits (242 of 256 bytes) of the sixth
+std::optional<double> rate_of_lane(double generation) {
+  switch (static_cast<int>(generation)) {
+    case 1:
+      return 2.5e9 * 8 / 10 / 8;
+    case 2:
+      return 5e9 * 8 / 10 / 8;
+    case 3:
+      return 8e9 * 128 / 130 / 8;
+    case 4:
+      return 16e9 * 128 / 130 / 8;
+    case 5:
+      return 32e9 * 128 / 130 / 8;
+    case 6:
+      return 64e9 * 242 / 256 / 8;
+    default:
+      return {};
+  }
+}
+
+/// Nothing of a link that is as good as the card's, or of which the file does not say enough.
+std::optional<NarrowLink> narrow_link(const Card& card) {
+  NarrowLink link;
+  std::vector<std::string> reasons;
+  if (card.lanes_now && card.lanes_most && 0 < *card.lanes_now &&
+      *card.lanes_now < *card.lanes_most) {
+    link.share = *card.lanes_now / *card.lanes_most;
+    reasons.push_back(
+        fmt::format("{:.0f} of {:.0f} PCI Express lanes", *card.lanes_now, *card.lanes_most));
+  }
+  const auto host = rate_of_lane(card.generation_of_host.value_or(0));
+  const auto own = rate_of_lane(card.generation_most.value_or(0));
+  if (host && own && *host < *own) {
+    link.share *= *host / *own;
+    reasons.push_back(fmt::format("PCI Express {:.0f} where the card has {:.0f}",
+                                  *card.generation_of_host, *card.generation_most));
+  }
+  if (reasons.empty()) return {};
+  if (host && own && card.lanes_now) link.most = std::min(*host, *own) * *card.lanes_now;
+  link.why = fmt::format("{} of {}", fmt::join(reasons, " and "), card.name);
+  return link;
 }
 
 void put(const std::vector<Card>& cards, Evidence& into) {
@@ -58,7 +103,11 @@ void put(const std::vector<Card>& cards, Evidence& into) {
     if (card.memory) memory = std::min(memory.value_or(*card.memory), *card.memory);
   if (memory)
     into.readings.push_back({"gpu.memory", "bytes", *memory, "what the driver gives out"});
-  for (const Card& card : cards) compare(card, into);
+  for (const Card& card : cards) {
+    compare(card, into);
+    const auto link = narrow_link(card);
+    if (link && (!into.link || link->share < into.link->share)) into.link = link;
+  }
 }
 
 /// The text is a tree by indentation: names of the lines above say what a "Current" is of.

@@ -162,6 +162,22 @@ void add_mix(SwapProblem& problem, const description::Scenario& scenario) {
           description::efficiency_of_mix(storage.mixed_efficiency, reads / (reads + writes)));
 }
 
+/// Parameters per second that CPUs update, one team of them.
+double cpu_update_rate(const description::Scenario& scenario, const TensorTable& tensors) {
+  const description::HostSpec& host = scenario.machine.host;
+  if (description::is_adam(scenario.training.optimizer)) return host.adam.value();
+  double touched = 0, variance = 0;
+  for (const TensorRow& row : tensors.rows()) {
+    if (!row.trainable()) continue;
+    touched += static_cast<double>(2 * row.updated_bytes(row.elements) +
+                                   row.gradient_format().bytes(row.elements));
+    if (row.has_copy) touched += static_cast<double>(row.weight.bytes(row.elements));
+    if (const NumberFormat* momentum = row.state(StateKind::momentum))
+      variance += static_cast<double>(2 * momentum->bytes(row.elements));
+  }
+  return host.adam.value() / host.adams_of_lion(touched, touched + variance);
+}
+
 /// Bytes per parameter that each pass moves, by the homes of weights and states: means over all
 /// weights.
 void add_traffic(SwapProblem& problem, const description::Scenario& scenario,
@@ -186,9 +202,9 @@ void add_traffic(SwapProblem& problem, const description::Scenario& scenario,
     problem.read_also = problem.written =
         mean([](const TensorRow& row) { return row.state_bytes(row.elements); });
   problem.written += problem.read;
-  const description::HostSpec& host = scenario.machine.host;
   if (strategy.optimizer.wait)
-    problem.adam_per_s = host.adam.value() * host.team_share(static_cast<double>(problem.ranks));
+    problem.adam_per_s = cpu_update_rate(scenario, tensors) *
+                         scenario.machine.host.team_share(static_cast<double>(problem.ranks));
 }
 
 /// Whether inputs of blocks are swapped in any case.

@@ -12,6 +12,7 @@ namespace spillway::strategies {
 namespace {
 
 using description::ActivationPolicy;
+using description::SavingOperator;
 using models::Access;
 using models::Operand;
 using models::Operator;
@@ -46,6 +47,14 @@ Touched touched_by_layers(const StepProgram& program) {
     }
   }
   return touched;
+}
+
+/// It is the input of the block `layer`, which no layer behind it reads; an encoder's output is read
+/// by many blocks.
+bool is_own_input(const StepProgram& program, const Touched& touched, TensorId id,
+                  std::uint32_t layer) {
+  const models::Tensor& tensor = program.tensors[id];
+  return tensor.is_residual && tensor.layer + 1 == layer && touched.last_forward[id] == layer;
 }
 
 /// It is what a layer hands to the next.
@@ -150,19 +159,35 @@ ActivationPlan keep_everything(const StepProgram& program) {
 
 namespace {
 
-std::optional<description::RecomputedOperator> recomputed_as(models::OperatorFunction function) {
-  using description::RecomputedOperator;
+/// As what the operator keeps tensors for backward.
+std::optional<SavingOperator> saved_as(models::OperatorFunction function) {
   switch (function) {
     case models::OperatorFunction::attention:
-      return RecomputedOperator::attention;
+      return SavingOperator::attention;
     case models::OperatorFunction::activation:
     case models::OperatorFunction::gated_product:
-      return RecomputedOperator::activation;
+      return SavingOperator::activation;
     case models::OperatorFunction::norm:
-      return RecomputedOperator::norm;
+      return SavingOperator::norm;
+    case models::OperatorFunction::product:
+    case models::OperatorFunction::tiled_feed_forward:
+      return SavingOperator::product;
     default:
       return std::nullopt;
   }
+}
+
+SavingOperator saving(description::RecomputedOperator operators) {
+  using description::RecomputedOperator;
+  switch (operators) {
+    case RecomputedOperator::attention:
+      return SavingOperator::attention;
+    case RecomputedOperator::activation:
+      return SavingOperator::activation;
+    case RecomputedOperator::norm:
+      return SavingOperator::norm;
+  }
+  ENSURE(false, "operators that are recomputed and keep nothing");
 }
 
 /// What operators of a layer's forward read.
@@ -176,16 +201,15 @@ std::unordered_set<TensorId> read_in(const StepProgram& program, models::Span fo
 
 /// What it is itself, or of an 8-bit copy what made the original: but an attention, whose output
 /// stays.
-std::optional<description::RecomputedOperator> recomputed_with(const StepProgram& program,
-                                                               const Operator& op) {
-  if (op.function != models::OperatorFunction::quantize) return recomputed_as(op.function);
+std::optional<SavingOperator> recomputed_with(const StepProgram& program, const Operator& op) {
+  if (op.function != models::OperatorFunction::quantize) return saved_as(op.function);
   const TensorId source = op.operands.front().tensor;
   const models::Span forward = program.layers[op.layer].forward;
   for (std::uint32_t i = forward.first; i < forward.last; ++i)
     for (const Operand& operand : program.operators[i].operands) {
       if (operand.tensor != source || operand.access == Access::read) continue;
-      const auto named = recomputed_as(program.operators[i].function);
-      return named == description::RecomputedOperator::attention ? std::nullopt : named;
+      const auto named = saved_as(program.operators[i].function);
+      return named == SavingOperator::attention ? std::nullopt : named;
     }
   return std::nullopt;
 }
@@ -205,7 +229,8 @@ std::vector<TensorId> made_for_backward(const Operator& op,
 
 ActivationPlan recompute_operators(const models::Model& model, const StepProgram& program) {
   ActivationPlan plan = keep_everything(program);
-  const auto& chosen = program.workload.recomputed;
+  std::vector<SavingOperator> chosen;
+  for (const auto operators : program.workload.recomputed) chosen.push_back(saving(operators));
   if (chosen.empty()) return plan;
   plan.late = true;
   const Touched touched = touched_by_layers(program);
@@ -229,32 +254,6 @@ ActivationPlan recompute_operators(const models::Model& model, const StepProgram
 
 namespace {
 
-std::optional<description::SavingOperator> saved_as(models::OperatorFunction function) {
-  using description::SavingOperator;
-  switch (function) {
-    case models::OperatorFunction::attention:
-      return SavingOperator::attention;
-    case models::OperatorFunction::activation:
-    case models::OperatorFunction::gated_product:
-      return SavingOperator::activation;
-    case models::OperatorFunction::norm:
-      return SavingOperator::norm;
-    case models::OperatorFunction::product:
-    case models::OperatorFunction::tiled_feed_forward:
-      return SavingOperator::product;
-    default:
-      return std::nullopt;
-  }
-}
-
-/// Only the layer itself reads it, or it is the input of a block that no layer behind it reads.
-bool is_of_layer(const StepProgram& program, const Touched& touched, TensorId id,
-                 std::uint32_t layer) {
-  const models::Tensor& tensor = program.tensors[id];
-  return !touched.by_several[id] ||
-         (tensor.is_residual && tensor.layer + 1 == layer && touched.last_forward[id] == layer);
-}
-
 /// What named operators of blocks keep for backward leaves; without names, what any of them keeps.
 ///   Source  torchtune, enable_activation_offloading; Megatron-LM, --offload-modules
 ActivationPlan offload_saved(const description::ActivationsPart& part, const models::Model& model,
@@ -274,7 +273,8 @@ ActivationPlan offload_saved(const description::ActivationsPart& part, const mod
     for (std::uint32_t i = forward.first; i < forward.last; ++i)
       if (leaves(program.operators[i]))
         for (const TensorId id : program.operators[i].saved)
-          if (is_activation(program, id) && is_of_layer(program, touched, id, layer))
+          if (is_activation(program, id) &&
+              (!touched.by_several[id] || is_own_input(program, touched, id, layer)))
             plan.fates[id] = to_host ? Fate::host : Fate::ssd;
   }
   return plan;
@@ -295,10 +295,9 @@ ActivationPlan checkpoint_blocks(const models::Model& model, const StepProgram& 
     }
     for (const TensorId id : program.saved_by(layer)) {
       if (!is_activation(program, id)) continue;
-      const models::Tensor& tensor = program.tensors[id];
-      if (!touched.by_several[id]) plan.fates[id] = Fate::recompute;
-      // an encoder's output is read by many blocks, and stays
-      else if (tensor.is_residual && tensor.layer + 1 == layer && touched.last_forward[id] == layer)
+      if (!touched.by_several[id])
+        plan.fates[id] = Fate::recompute;
+      else if (is_own_input(program, touched, id, layer))
         plan.fates[id] = in_a_row % every == 0 ? inputs : Fate::recompute;
     }
     ++in_a_row;

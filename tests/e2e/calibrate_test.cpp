@@ -32,6 +32,23 @@ TEST(Calibrate, PutsWhatWasMeasuredIntoAMachineFileWithItsSource) {
   EXPECT_EQ(shell(place, "spillway simulate tiny --set machine=mine.json").exit, 0);
 }
 
+// Two cards of 8 lanes do not make a quarter of 16, and a rate that 8 lanes carry stays.
+TEST(Calibrate, LowersRatesOnceForAllCardsOnNarrowLinks) {
+  const Workplace place;
+  const auto card = "sed -n '/^GPU 0/,$p' " + evidence + "nvidia_smi.txt";
+  const Ended made = shell(place, "(cat " + evidence + "nvidia_smi.txt; " + card +
+                                      ") > two.txt; spillway calibrate gaming_4090 --from two.txt "
+                                      "--out two.json && spillway calibrate two.json --from "
+                                      "two.txt --out again.json");
+  ASSERT_EQ(made.exit, 0) << made.err;
+  const auto rate = [&](const std::string& file) {
+    const json machine = shell(place, "spillway machine " + file + " --json").json();
+    return std::stod(machine.at("pcie").at("h2d").get<std::string>());
+  };
+  EXPECT_NEAR(rate("two.json"), rate("gaming_4090") / 2, 0.01);
+  EXPECT_EQ(rate("again.json"), rate("two.json"));
+}
+
 TEST(Calibrate, ShowsWhatIsPredictedBesideWhatWasLogged) {
   const Workplace place;
   const Ended made = shell(place, "spillway calibrate gaming_4090 --scenario tiny --from " +

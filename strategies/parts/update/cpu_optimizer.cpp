@@ -204,23 +204,19 @@ std::uint64_t CpuOptimizer::update_traffic(const Subgroup& group) const {
   return bytes;
 }
 
-/// What the CPU's rate of Adam is to be asked for. Of Lion, where the machine has no rate of its
-/// own, as many elements of Adam as touch the same bytes: its variance is what Lion does not have,
-/// and both are bound by DRAM.
+/// What the CPU's rate of Adam is to be asked for: of Lion, which has no variance, the elements of
+/// Adam that take as long.
 std::uint64_t CpuOptimizer::elements_of_adam(const Subgroup& group) const {
   const description::Scenario& scenario = job_.scenario;
-  const auto elements = static_cast<double>(group.elements);
   if (description::is_adam(scenario.training.optimizer)) return group.elements;
-  const description::HostSpec& host = scenario.machine.host;
-  if (host.lion)
-    return static_cast<std::uint64_t>(std::llround(elements * (host.adam / *host.lion)));
   const auto touched = static_cast<double>(update_traffic(group));
   std::uint64_t variance = 0;
   for (const Subgroup::Member& member : group.members)
     if (const NumberFormat* momentum = job_.row(member.weight).state(StateKind::momentum))
       variance += 2 * momentum->bytes(member.elements);
-  const double of_adam = touched + static_cast<double>(variance);
-  return static_cast<std::uint64_t>(std::llround(elements * touched / of_adam));
+  const double adams =
+      scenario.machine.host.adams_of_lion(touched, touched + static_cast<double>(variance));
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(group.elements) * adams));
 }
 
 Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after) {

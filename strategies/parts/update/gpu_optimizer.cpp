@@ -27,10 +27,9 @@ GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
                            return row.trainable() && row.updater &&
                                   row.state_home == description::Home::host;
                          })),
+      update_of_(job.model.weights.size()),
       paged_out_(job.model.weights.size()) {
-  const models::Span span = job.program.update;
-  for (std::uint32_t i = span.first; i < span.last; ++i)
-    update_of_[weight_of(job.program.operators[i])] = i;
+  for (const models::Operator& op : updates()) update_of_[weight_of(op)] = &op;
 }
 
 Task<> GpuOptimizer::init() {
@@ -227,9 +226,8 @@ TypedView GpuOptimizer::resident(std::uint32_t weight) const {
 }
 
 const models::Operator& GpuOptimizer::update_of(std::uint32_t weight) const {
-  const auto found = update_of_.find(weight);
-  ENSURE(found != update_of_.end(), "a weight that no operator updates");
-  return job_.program.operators[found->second];
+  ENSURE(update_of_[weight], "a weight that no operator updates");
+  return *update_of_[weight];
 }
 
 Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into,

@@ -4,7 +4,6 @@
 #include "strategies/parts/weights/weights.hpp"
 
 #include <span>
-#include <unordered_map>
 
 namespace spillway::strategies {
 
@@ -81,7 +80,7 @@ class GpuOptimizer {
   bool paged_;  ///< states live in host memory
   Buffer states_, ema_, late_;
   Buffer scratch_;  ///< of the kernels that are being put together
-  std::unordered_map<std::uint32_t, std::uint32_t> update_of_;  ///< operators by weight
+  std::vector<const models::Operator*> update_of_;  ///< by weight; null: nothing updates it
   std::vector<Op> paged_out_;  ///< by weight: its states' last way home
   std::vector<std::uint64_t> late_offset_;
   bool has_late_ = false;

@@ -75,6 +75,19 @@ TEST_P(LohanBlocks, RecomputeWhatThePlanSaysForEveryPrefix) {
   }
 }
 
+/// Adam reads and writes three states of 4 bytes, Lion two, and both a gradient and a copy of 2.
+TEST(Lohan, PlansForTheRateOfItsOptimizer) {
+  const auto per_s = [](const Overrides& more) {
+    const description::Scenario scenario = small("llama", more);
+    return swap_problem(scenario, prepare(scenario), counting_probe()).adam_per_s;
+  };
+  const double adam = per_s({});
+  EXPECT_NEAR(per_s({"training.optimizer=lion"}) / adam, 28.0 / 20, 1e-9);
+  EXPECT_NEAR(per_s({"training.optimizer=lion", "machine.host.lion=1e9"}) /
+                  per_s({"machine.host.adam=1e9"}),
+              1, 1e-9);
+}
+
 /// A second checkpoint in each block: the halves are never on the GPU at once.
 TEST(Lohan, BlocksInHalvesTakeLessOfTheGpuForOneMoreTensorABlock) {
   const Overrides least{"strategy.activations.swap_bytes=0 B"};
