@@ -3,6 +3,8 @@
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/read_machine.hpp"
+#include "strategies/layout/prepared.hpp"
+#include "strategies/machine/kernel_time.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
@@ -93,6 +95,12 @@ void faster_cpu(Scenario& scenario) {
   if (host.lion) host.lion = *host.lion * 2;
   for (auto* rate : {&host.convert, &host.check_chained, &host.check_fused}) *rate = *rate * 2;
   for (auto& [type, rate] : host.compute) rate = rate * 2;
+}
+
+void faster_launches(Scenario& scenario) {
+  description::HostSpec& host = scenario.machine.host;
+  host.launch = description::Seconds(host.launch.value() / 2);
+  host.module_hooks = description::Seconds(host.module_hooks.value() / 2);
 }
 
 void faster_host_memory(Scenario& scenario) {
@@ -267,6 +275,8 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   };
   if (scenario.strategy.weights.experts_on_cpu())
     steps.emplace_back("twice the memory rate of the cpu", faster_host_memory);
+  if (strategies::launches_hold_up(strategies::prepare(scenario).program, scenario))
+    steps.emplace_back("twice the rate of launches", faster_launches);
   if (scenario.strategy.io_engine == description::IoEngine::buffered)
     steps.emplace_back("twice the page cache rate", faster_page_cache);
   for (const description::StorageSpec& storage : scenario.machine.storage)

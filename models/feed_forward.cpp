@@ -156,7 +156,7 @@ Value multiply_in_tiles(Tape& tape, const LayerWeights& weights, const Matrices&
     backward.flops = flops * (trains ? 3.0 : 2.0);
     backward.workspace = inner * tensors_of_a_tile(tape, true);
     backward.bytes +=
-        of_weights * ((tiles - 1) * (trains ? 3 : 1)) + inner * (6 * tiles * products);
+        of_weights * ((tiles - 1) * (trains ? 4 : 2) + 1) + inner * (6 * tiles * products);
     backward.gemm = {rows, m.width, hidden, tiles * products * (trains ? 3 : 2)};
   });
   return output;

@@ -132,6 +132,7 @@ class Tape {
   bool goes_back() const { return layer_ >= first_trained_; }
   void add_updates();
   void orthogonalize(Operator& update, const WeightTensor& weight);
+  void rescale_by_factors(Operator& update, const WeightTensor& weight);
   TensorId new_gradient(const Slot& slot);
   Operator& append(std::string_view name, OperatorFunction function, std::vector<Operand> operands);
   void save_own_tokens(std::vector<TensorId>& saved);

@@ -27,7 +27,21 @@ void Tape::add_updates() {
     Operator& update = add(".update", OperatorFunction::update, std::move(operands));
     if (program_.workload.optimizer == Optimizer::muon && model_.weights[i].multiplies_in_block())
       orthogonalize(update, model_.weights[i]);
+    if (program_.workload.optimizer == Optimizer::adafactor && model_.weights[i].decays())
+      rescale_by_factors(update, model_.weights[i]);
   }
+}
+
+/// The variance of a matrix is the product of one of its rows and one of its columns, which lies
+/// beside the gradient until that is divided by its root. Besides what the update reads and writes
+/// in any case: norms of weight and gradient by rows and columns (three reads), the product written,
+/// four times read and written in place, multiplied by the gradient, its norm, and added, in fp32.
+///   Source  PyTorch 2.5, torch/optim/_adafactor.py, _single_tensor_adafactor
+void Tape::rescale_by_factors(Operator& update, const WeightTensor& weight) {
+  constexpr std::uint64_t width = 4, passes = 14;
+  const std::uint64_t elements = elements_of(weight);
+  update.workspace = Bytes(width * elements);
+  update.bytes += Bytes(width * passes * elements);
 }
 
 /// Five iterations X <- aX + (bA + cA A) X, A = X X', in bf16, of X with no more rows than columns:

@@ -263,19 +263,17 @@ void add_launches(std::vector<Text>& all, const Result& r) {
   if (hooked && launch == "0 s")
     all.push_back(
         filled("A thread of the host runs {} of ZeRO-3's hooks for each module "
-               "(host.module_hooks): where layers are small the GPU waits for it, busy all the "
-               "while.",
+               "(host.module_hooks): where layers are small the GPU waits for it.",
                {hooks}));
   else if (hooked)
     all.push_back(filled(
         "A thread of the host launches kernels, {} each (host.launch), and runs {} of ZeRO-3's "
-        "hooks for each module (host.module_hooks): where layers are small the GPU waits for it, "
-        "busy all the while.",
+        "hooks for each module (host.module_hooks): where layers are small the GPU waits for it.",
         {launch, hooks}));
   else
     all.push_back(
         filled("A thread of the host launches kernels, {} each (host.launch): where layers are "
-               "small the GPU waits for it, busy all the while.",
+               "small the GPU waits for it.",
                {launch}));
 }
 
@@ -338,6 +336,7 @@ void add_time(Document& document, const Result& r) {
                {"time"},
                {"GPU"},
                {"of it recomputing"},
+               {"waits for launches"},
                {"host to GPU"},
                {"GPU to host"},
                {"SSD"},
@@ -349,7 +348,8 @@ void add_time(Document& document, const Result& r) {
         {(phase.part_of_update ? "  " : "") + phase.name, view::seconds(phase.seconds)});
     if (!phase.busy) continue;
     const result::PhaseBusy& b = *phase.busy;
-    for (const double busy : {b.gpu, b.gpu_recompute, b.h2d, b.d2h, b.ssd, b.cpu, b.network})
+    for (const double busy :
+         {b.gpu, b.gpu_recompute, b.launches, b.h2d, b.d2h, b.ssd, b.cpu, b.network})
       table.rows.back().push_back(seconds_of(busy, phase.seconds));
   }
   drop_silent_columns(table);

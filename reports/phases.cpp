@@ -25,7 +25,8 @@ view::Text waits_for(const PhaseTime& phase) {
   if (!phase.busy || phase.seconds <= 0) return {};
   const std::pair<const char*, double> resources[] = {
       {"gpu", phase.busy->gpu}, {"h2d", phase.busy->h2d}, {"d2h", phase.busy->d2h},
-      {"ssd", phase.busy->ssd}, {"cpu", phase.busy->cpu}, {"network", phase.busy->network}};
+      {"ssd", phase.busy->ssd}, {"cpu", phase.busy->cpu}, {"network", phase.busy->network},
+      {"launches", phase.busy->launches}};
   const auto* longest = &resources[0];
   for (const auto& resource : resources)
     if (resource.second > longest->second) longest = &resource;
@@ -43,6 +44,7 @@ view::Text stalls(const Result& r) {
   add(r.stalls.gpu_waits_for_ssd, "the SSD");
   add(r.stalls.gpu_waits_for_host, "the host");
   add(r.stalls.gpu_waits_for_update, "the update");
+  add(r.stalls.gpu_waits_for_launches, "launches");
   if (parts.empty()) return {};
   view::Text text = "The GPU waits ";
   for (std::size_t i = 0; i < parts.size(); ++i)

@@ -27,8 +27,12 @@ class Adapter {
     if (says("use_dora")) lora["dora"] = true;
     if (const json* dropout = find("lora_dropout"); dropout && *dropout != 0)
       imported_.notes.emplace_back(
-          "lora_dropout: not simulated; each adapter saves a mask and what it lets through "
-          "besides");
+          says("use_dora")
+              ? "lora_dropout: not simulated; each adapter saves a mask and what it lets through "
+                "besides, and with use_dora PEFT multiplies by the weights once more, forward and "
+                "backward"
+              : "lora_dropout: not simulated; each adapter saves a mask and what it lets through "
+                "besides");
     if (!complaints_.empty()) throw ScenarioError(complaints_);
     imported_.training = {{"method", name_of(description::Method::lora)},
                           {"lora", std::move(lora)}};

@@ -223,7 +223,8 @@ double SimMachine::launched(SimOperation& operation, double seconds) {
   if (host == 0) return seconds;
   double& until = launched_s_[operation.rank.index];
   until = std::max(until, operation.asked_s) + host;
-  return std::max(seconds, until - now_s_);
+  operation.launches_s = std::max(0.0, until - now_s_ - seconds);
+  return seconds + operation.launches_s;
 }
 
 /// Every member sends to the next GPU of its node and to the next node at once: the chunks of a

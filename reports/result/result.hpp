@@ -146,6 +146,7 @@ struct Utilization {
 
 struct Stalls {
   double gpu_waits_for_ssd = 0, gpu_waits_for_host = 0, gpu_waits_for_update = 0;
+  double gpu_waits_for_launches = 0;  ///< the thread of the host that launches kernels is behind
 };
 
 struct WhatIf {
@@ -157,7 +158,8 @@ struct WhatIf {
 /// Seconds a resource works in one phase of a steady step, and bytes started in it.
 struct PhaseBusy {
   double gpu = 0, gpu_recompute = 0, h2d = 0, d2h = 0, ssd = 0, cpu = 0;
-  double network = 0;  ///< as in Utilization
+  double network = 0;   ///< as in Utilization
+  double launches = 0;  ///< a GPU waits for the thread that launches its kernels; not in `gpu`
 };
 struct PhaseBytes {
   std::uint64_t ssd_read = 0, ssd_write = 0, h2d = 0, d2h = 0, gpu_direct_read = 0,

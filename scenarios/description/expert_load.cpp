@@ -28,6 +28,21 @@ void cap(std::vector<double>& shares, double most) {
   }
 }
 
+/// The experts, those in a row far apart: each of 2, 4, 8 ... ranks, which hold equal numbers in a
+/// row, has one of the first 2, 4, 8 ... of the list.
+std::vector<std::size_t> far_apart(std::uint64_t experts) {
+  std::vector<std::pair<std::uint64_t, std::size_t>> by_reversed_bits;
+  for (std::uint64_t i = 0; i < experts; ++i) {
+    std::uint64_t reversed = 0;
+    for (std::uint64_t bit = 1; bit < experts; bit *= 2) reversed = 2 * reversed + (i / bit) % 2;
+    by_reversed_bits.emplace_back(reversed, i);
+  }
+  std::sort(by_reversed_bits.begin(), by_reversed_bits.end());
+  std::vector<std::size_t> order;
+  for (const auto& [reversed, expert] : by_reversed_bits) order.push_back(expert);
+  return order;
+}
+
 [[noreturn]] void refuse(const std::string& why, const std::string& hint) {
   throw ScenarioError({{"", 0, 0, "training.expert_load", why, hint}});
 }
@@ -36,9 +51,10 @@ void cap(std::vector<double>& shares, double most) {
 
 std::vector<double> ExpertLoad::shares(std::uint64_t experts, std::uint64_t chosen) const {
   std::vector<double> all(experts, 1);
-  if (zipf)
-    for (std::uint64_t i = 0; i < experts; ++i)
-      all[i] = std::pow(static_cast<double>(i + 1), -*zipf);
+  if (zipf) {
+    double place = 0;
+    for (const std::size_t expert : far_apart(experts)) all[expert] = std::pow(++place, -*zipf);
+  }
   if (!counts.empty()) {
     if (counts.size() != experts)
       refuse(std::to_string(counts.size()) + " counts, but a layer has " + std::to_string(experts) +

@@ -8,7 +8,8 @@ namespace spillway::description {
 
 /// How often tokens choose each of a layer's routed experts: all alike where nobody says more.
 struct ExpertLoad {
-  /// Zipf's law in the experts' order: expert i, from 1, is chosen i^-zipf as often as the first.
+  /// Zipf's law: the i-th most popular expert, from 1, is chosen i^-zipf as often as the first.
+  /// Which it is nobody says: popular ones are taken to lie on ranks far apart.
   std::optional<double> zipf;
   std::vector<double> counts;  ///< how often each was chosen, of any number of tokens
 

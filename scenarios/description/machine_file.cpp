@@ -28,6 +28,7 @@ void gpu_fields(Io& io, Spec& gpu) {
   io("context", gpu.context);
   io.optional("peer_rate", gpu.peer_rate);
   io("peer_access", gpu.peer_access);
+  io("fp8_any_layout", gpu.fp8_any_layout);
   io.optional("adam", gpu.adam);
   io("reserve", gpu.reserve);
   io("lanes", gpu.lanes);
@@ -292,7 +293,7 @@ void read_threads(const Defaults& fill, MachineFile& machine) {
        shares ? "kernels are calls of the host"
               : "inside gpu.compute; PyTorch's thread takes about 5 us for an operator, assumed, "
                 "which shows where kernels are shorter");
-  fill("module_hooks", host.module_hooks, Seconds(shares ? 0 : 100e-6),
+  fill("module_hooks", host.module_hooks, Seconds(shares ? 0 : 1e-3),
        shares ? "no hooks of Python"
               : "100 us, assumed: hooks in Python before and after a module, which look for its "
                 "weights, gather and free them");
@@ -422,6 +423,7 @@ void to_json(json& object, const MachineFile& machine) {
   if (machine.gpu.lanes == 0) object["gpu"].erase("lanes");
   if (!machine.gpu.one_memory) object["gpu"].erase("one_memory");
   if (machine.gpu.peer_access) object["gpu"].erase("peer_access");
+  if (!machine.gpu.fp8_any_layout) object["gpu"].erase("fp8_any_layout");
   FieldWriter pcie(object["pcie"]);
   pcie_fields(pcie, machine.pcie);
   FieldWriter host(object["host"]);

@@ -50,6 +50,9 @@ struct GpuSpec {
   std::optional<BytesPerSecond> peer_rate;  ///< GPU to GPU inside the node, per GPU and direction
   /// False: what goes to another GPU of the node is copied to host memory and on, in chunks.
   bool peer_access = true;
+  /// Products in 8 bits read their operands along any dimension, so that no copy is needed
+  /// transposed: of NVIDIA's, Blackwell's data centre cards.
+  bool fp8_any_layout = false;
   std::optional<ParamsPerSecond> adam;  ///< measured rate of a GPU Adam
   /// Achieved by attention, forward and backward together, by element type as `compute`; the scores
   /// that a causal mask hides do not count. A type that is absent: attention goes at `compute`.

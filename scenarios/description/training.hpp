@@ -182,8 +182,8 @@ inline constexpr auto names_of<WeightCopies> = in_order("kept", "per_use");
 /// `training.fp8`, of precision fp8.
 struct Fp8 {
   /// Products read both operands along what they sum over: weights, inputs and gradients of outputs
-  /// have a transposed copy besides. True of Ada, of Hopper and of Blackwell's workstation cards,
-  /// false of B200. Source  Transformer Engine, is_non_tn_fp8_gemm_supported
+  /// have a transposed copy besides. False of cards with fp8_any_layout, unless a scenario says it.
+  /// Source  Transformer Engine, is_non_tn_fp8_gemm_supported
   bool transposes = true;
   WeightCopies weight_copies = WeightCopies::kept;
   bool operator==(const Fp8&) const = default;

@@ -263,7 +263,9 @@ ActivationPlan offload_saved(const description::ActivationsPart& part, const mod
   const bool to_host = part.homes.empty() || part.homes.front() == "host";
   const auto leaves = [&](const Operator& op) {
     if (!part.offloaded) return true;
-    const auto named = saved_as(op.function);
+    auto named = saved_as(op.function);
+    if (op.function == models::OperatorFunction::quantize)  // keeps what a product of 8 bits reads
+      named = SavingOperator::product;
     return named && std::find(part.offloaded->begin(), part.offloaded->end(), *named) !=
                         part.offloaded->end();
   };

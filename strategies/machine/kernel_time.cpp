@@ -53,6 +53,14 @@ Position position_in(const std::vector<std::uint64_t>& list, double value) {
   return at;
 }
 
+double product_rate(KernelRate rate, const description::Scenario& scenario) {
+  if (rate == KernelRate::fp8) return fp8_rate(scenario);
+  const auto& compute = scenario.machine.gpu.compute;
+  const auto bf16 = compute.find("bf16");
+  return rate == KernelRate::bf16 && bf16 != compute.end() ? bf16->second.value()
+                                                           : compute_rate(scenario);
+}
+
 }  // namespace
 
 double product_side(const models::Operator& op) {
@@ -77,6 +85,8 @@ KernelRate rate_of(const models::Operator& op) {
   switch (op.function) {
     case OperatorFunction::attention:
     case OperatorFunction::attention_backward:
+    case OperatorFunction::attention_block:
+    case OperatorFunction::attention_block_backward:
       return KernelRate::attention;
     case OperatorFunction::norm_backward:
     case OperatorFunction::gated_norm_backward:
@@ -84,6 +94,8 @@ KernelRate rate_of(const models::Operator& op) {
     case OperatorFunction::quantize:
     case OperatorFunction::quantize_weights:
       return KernelRate::fp8;
+    case OperatorFunction::update:
+      return op.flops.value() > 0 ? KernelRate::bf16 : KernelRate::usual;
     default:
       return op.fp8 ? KernelRate::fp8 : KernelRate::usual;
   }
@@ -162,8 +174,7 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
     const double share = kernel.width > 0 && !gpu.products.empty()
                              ? product_share({kernel.tokens, kernel.width}, gpu)
                              : product_share(kernel.side, gpu);
-    const double products =
-        kernel.rate == KernelRate::fp8 ? fp8_rate(scenario) : compute_rate(scenario);
+    const double products = product_rate(kernel.rate, scenario);
     const double rate =
         kernel.rate == KernelRate::attention ? attention_rate(scenario) : products * share;
     seconds = std::max(seconds, seconds_of(kernel.flops, rate, "gpu.compute"));
@@ -181,6 +192,16 @@ double launching_seconds(const LoggedKernel& kernel, const description::Scenario
       scenario.parallel.replicas() > 1 || scenario.strategy.weights.home != description::Home::gpu;
   const bool hooked = kernel.module && scenario.parallel.zero_stage == 3 && gathers;
   return host.launch.value() + (hooked ? host.module_hooks.value() : 0);
+}
+
+bool launches_hold_up(const models::StepProgram& program, const description::Scenario& scenario) {
+  double host = 0, gpu = 0;
+  for (std::uint32_t i = program.forward.first; i < program.forward.last; ++i) {
+    const LoggedKernel kernel = kernel_of_pass(program.operators[i]);
+    host += launching_seconds(kernel, scenario);
+    gpu += kernel_seconds(kernel, scenario);
+  }
+  return host > 0 && host >= gpu / 2;
 }
 
 double copy_seconds(std::uint64_t bytes, bool to_gpu, bool pageable,

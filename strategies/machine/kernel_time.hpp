@@ -45,6 +45,10 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
 /// `host.module_hooks` before a module whose weights ZeRO-3 gathers.
 double launching_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);
 
+/// The thread that launches takes at least half as long for a forward pass as the GPU for its
+/// kernels, so that the GPU waits for it somewhere.
+bool launches_hold_up(const models::StepProgram& program, const description::Scenario& scenario);
+
 /// A copy between a GPU and its host, alone on its link.
 double copy_seconds(std::uint64_t bytes, bool to_gpu, bool pageable,
                     const description::MachineFile& machine);

@@ -61,6 +61,7 @@ void Machine::recycle(Operation& operation) {
   operation.error = nullptr;
   operation.unfinished_dependencies = 0;
   operation.kernels.clear();
+  operation.launches_s = 0;
   operation.pieces.clear();
   operation.cpu.operands.clear();
   operation.round = nullptr;

@@ -43,8 +43,9 @@ enum class OperationKind : std::uint8_t {
 
 /// Which rate of the GPU bounds a kernel: products at `compute` and the rest at `memory_rate`, or a
 /// rate of its own where the machine has one (rate_of). fp8: products of 8-bit copies, and what
-/// makes the copies, which no rate of whole passes was measured with.
-enum class KernelRate : std::uint8_t { usual, attention, reduction, fp8 };
+/// makes the copies, which no rate of whole passes was measured with. bf16: products in bf16,
+/// whatever the training's precision is.
+enum class KernelRate : std::uint8_t { usual, attention, reduction, fp8, bf16 };
 
 /// One kernel of a batch, as the machine times and logs it.
 struct LoggedKernel {
@@ -99,6 +100,7 @@ struct Operation {
   CpuKernel cpu;
   StorageKernel near_storage;
   std::vector<LoggedKernel> kernels;
+  double launches_s = 0;  ///< of its time, in which the GPU waits for the thread that launches
   CollectiveRound* round = nullptr;
 
   Timing timing;

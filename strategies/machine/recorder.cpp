@@ -140,7 +140,10 @@ StepRecord Recorder::so_far(double now_s) {
   for (std::size_t phase = 0; phase < result::phase_count; ++phase) {
     result::PhaseBusy& busy = sums.busy[phase];
     for (const RankState& rank : ranks_) {
-      busy.gpu += rank.gpu.busy_s[phase] / ranks;
+      const double launches = std::min(rank.launches_s[phase], rank.gpu.busy_s[phase]);
+      busy.gpu += (rank.gpu.busy_s[phase] - launches) / ranks;
+      busy.launches += launches / ranks;
+      sums.stalls.gpu_waits_for_launches += launches / ranks;
       busy.gpu_recompute += rank.recompute_s[phase] / ranks;
       busy.h2d += rank.h2d.busy_s[phase] / ranks;
       busy.d2h += rank.d2h.busy_s[phase] / ranks;
@@ -174,7 +177,7 @@ void Recorder::step_ended(double now_s) {
   for (RankState& rank : ranks_) {
     rank.waits_ssd = rank.waits_host = rank.waits_update = 0;
     for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h, &rank.network}) gauge->busy_s = {};
-    rank.recompute_s = {};
+    rank.recompute_s = rank.launches_s = {};
     rank.entered = 0;
   }
   for (Gauge& gauge : storages_) gauge.busy_s = {};
@@ -377,7 +380,9 @@ void Recorder::finished(const Operation& operation, double now_s) {
     double recompute = 0;
     for (const LoggedKernel& kernel : operation.kernels)
       if (kernel.recompute) recompute += kernel.seconds;
-    ranks_[operation.rank.index].recompute_s[index(operation.phase)] += recompute;
+    RankState& rank = ranks_[operation.rank.index];
+    rank.recompute_s[index(operation.phase)] += recompute;
+    rank.launches_s[index(operation.phase)] += operation.launches_s;
   }
   if (!tracing_) return;
   const std::size_t first = trace_.spans.size();

@@ -72,7 +72,7 @@ class Recorder {
     std::uint64_t entered = 0;
     Gauge gpu, h2d, d2h, network;
     double idle_since_s = 0;
-    std::array<double, result::phase_count> recompute_s{};
+    std::array<double, result::phase_count> recompute_s{}, launches_s{};
     double waits_ssd = 0, waits_host = 0, waits_update = 0;
   };
 

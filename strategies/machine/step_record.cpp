@@ -45,12 +45,14 @@ void each_time(A& a, B& b, Visit visit) {
     visit(a.busy[i].ssd, b.busy[i].ssd);
     visit(a.busy[i].cpu, b.busy[i].cpu);
     visit(a.busy[i].network, b.busy[i].network);
+    visit(a.busy[i].launches, b.busy[i].launches);
   }
   for (std::size_t i = 0; i < a.storage_busy_s.size(); ++i)
     visit(a.storage_busy_s[i], b.storage_busy_s[i]);
   visit(a.stalls.gpu_waits_for_ssd, b.stalls.gpu_waits_for_ssd);
   visit(a.stalls.gpu_waits_for_host, b.stalls.gpu_waits_for_host);
   visit(a.stalls.gpu_waits_for_update, b.stalls.gpu_waits_for_update);
+  visit(a.stalls.gpu_waits_for_launches, b.stalls.gpu_waits_for_launches);
 }
 
 std::uint64_t count_of(const WriteSizes& sizes, std::uint64_t bytes) {

@@ -25,6 +25,9 @@ constexpr const char* why_per_use =
     "weights that come to the GPU for their layer, or that a plan moves, are copied there each "
     "time";
 
+constexpr const char* why_no_transposes =
+    "the card's products in 8 bits read their operands along any dimension";
+
 constexpr Rule rows[] = {
     {.path = "training.fp8",
      .ground = Ground::contradiction,
@@ -59,6 +62,16 @@ constexpr Rule rows[] = {
      .holds = [](const Case& c) { return !is_fp8(c) || !c.parallel().sequence_parallel; },
      .why = "a gather of 8-bit inputs is not part of this version",
      .hint = "write false, or training.precision bf16_mixed"},
+    {.path = "training.fp8.transposes",
+     .holds =
+         [](const Case& c) {
+           return !is_fp8(c) || !c.training().fp8.transposes ||
+                  !c.scenario.machine.gpu.fp8_any_layout || c.says("training.fp8.transposes");
+         },
+     .why = why_no_transposes,
+     .hint = "write false",
+     .settles = {[](description::Scenario& s) { s.training.fp8.transposes = false; },
+                 why_no_transposes}},
     {.path = "training.fp8.weight_copies",
      .ground = Ground::contradiction,
      .holds =

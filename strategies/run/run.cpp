@@ -89,6 +89,7 @@ class Summary {
     result.stalls.gpu_waits_for_ssd += step.stalls.gpu_waits_for_ssd / count_;
     result.stalls.gpu_waits_for_host += step.stalls.gpu_waits_for_host / count_;
     result.stalls.gpu_waits_for_update += step.stalls.gpu_waits_for_update / count_;
+    result.stalls.gpu_waits_for_launches += step.stalls.gpu_waits_for_launches / count_;
     for (std::size_t i = 1; i < result::phase_count; ++i) {
       const result::PhaseBusy& from = step.busy[i];
       result::PhaseBusy& into = result.phase_busy[name(i)];
@@ -99,6 +100,7 @@ class Summary {
       into.ssd += from.ssd / count_;
       into.cpu += from.cpu / count_;
       into.network += from.network / count_;
+      into.launches += from.launches / count_;
     }
     const auto& storages = machine_.topology().storages;
     for (std::size_t i = 0; i < storages.size(); ++i)
