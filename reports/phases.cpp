@@ -24,8 +24,8 @@ std::vector<PhaseTime> phases_of(const Result& r) {
 view::Text waits_for(const PhaseTime& phase) {
   if (!phase.busy || phase.seconds <= 0) return {};
   const std::pair<const char*, double> resources[] = {
-      {"gpu", phase.busy->gpu}, {"h2d", phase.busy->h2d}, {"d2h", phase.busy->d2h},
-      {"ssd", phase.busy->ssd}, {"cpu", phase.busy->cpu}, {"network", phase.busy->network},
+      {"gpu", phase.busy->gpu},          {"h2d", phase.busy->h2d}, {"d2h", phase.busy->d2h},
+      {"ssd", phase.busy->ssd},          {"cpu", phase.busy->cpu}, {"network", phase.busy->network},
       {"launches", phase.busy->launches}};
   const auto* longest = &resources[0];
   for (const auto& resource : resources)

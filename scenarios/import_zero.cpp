@@ -128,7 +128,7 @@ json ZeroImport::strategy(const std::string& precision) {
                 {"weights", weights(precision)},
                 {"activations", activations()},
                 {"gradients", gradients(precision)},
-                {"optimizer", optimizer()},
+                {"optimizer", optimizer(precision)},
                 {"pinned", "power_of_two"},
                 {"io_engine", gds ? "gds" : "file"}};
   if (offloads) strategy["preset"] = version_.preset;
@@ -230,6 +230,13 @@ bool ZeroImport::blocks_and_converts() const {
   return sharded() && optimizer_ == "cpu" && !version_.at_least(15, 4);
 }
 
+/// By BF16_Optimizer, whose gradients are fp32 ones.
+///   Source  DeepSpeed, engine.py, _do_optimizer_sanity_check
+bool ZeroImport::has_main_gradients(const std::string& precision) {
+  return optimizer_ == "none" && stage_ == 1 && precision == "bf16_mixed" &&
+         keys_.text("/data_types/grad_accum_dtype", "fp16") == "fp32";
+}
+
 json ZeroImport::gradients(const std::string& precision) {
   const char* policy = speculates_            ? "active"
                        : optimizer_ == "nvme" ? "ssd_fp32"
@@ -244,9 +251,7 @@ json ZeroImport::gradients(const std::string& precision) {
       keys_.text("/data_types/grad_accum_dtype", precision == "fp32" ? "fp32" : "fp16");
   gradients["accumulation"] = width == "fp32" ? "fp32" : "fp16";
   if (width == "bf16") note("data_types.grad_accum_dtype: bf16 has the size of fp16");
-  // engine.py, _do_optimizer_sanity_check: BF16_Optimizer, whose gradients are fp32 ones
-  if (optimizer_ == "none" && stage_ == 1 && precision == "bf16_mixed" && width == "fp32")
-    gradients["main_gradients"] = true;
+  if (has_main_gradients(precision)) gradients["main_gradients"] = true;
   if (optimizer_ == "none") return gradients;
   const bool pins = pinned(offload_optimizer);
   gradients["d2h"] = pins ? "pinned" : "pageable";
@@ -277,15 +282,23 @@ double ZeroImport::cpu_share() {
   return 1;
 }
 
-json ZeroImport::optimizer() {
+json ZeroImport::optimizer(const std::string& precision) {
   json optimizer{{"device", optimizer_ == "none" ? "gpu" : "cpu"}, {"home", home(optimizer_)}};
-  if (optimizer_ == "none") return optimizer;
-  optimizer["order"] = speculates_ ? "descending" : "ascending";
   // ZeRO-1 and 2 know no sub-groups: a rank's share is one
-  optimizer["subgroup"] = sharded()
-                              ? params(std::max<std::uint64_t>(
-                                    1, keys_.count_or(zero + "sub_group_size", billion, billion)))
-                              : "1e12 params";
+  const auto subgroup = sharded()
+                            ? params(std::max<std::uint64_t>(
+                                  1, keys_.count_or(zero + "sub_group_size", billion, billion)))
+                            : "1e12 params";
+  if (optimizer_ == "none") {
+    // stage_1_and_2.py and stage3.py, step; BF16_Optimizer updates by gradients of its own
+    if (stage_ > 0 && !has_main_gradients(precision)) {
+      optimizer["flatten"] = true;
+      optimizer["subgroup"] = subgroup;
+    }
+    return optimizer;
+  }
+  optimizer["order"] = speculates_ ? "descending" : "ascending";
+  optimizer["subgroup"] = subgroup;
   if (const double share = cpu_share(); share != 1 || speculates_) optimizer["cpu_share"] = share;
   if (optimizer_ != "nvme") return optimizer;
   const bool read = keys_.flag(offload_optimizer + "/pipeline_read", false);

@@ -40,9 +40,10 @@ class ZeroImport {
   nlohmann::json pool_setting(const std::string& key, const char* upstream);
   nlohmann::json activations();
   nlohmann::json gradients(const std::string& precision);
+  bool has_main_gradients(const std::string& precision);
   bool blocks_and_converts() const;
   double cpu_share();
-  nlohmann::json optimizer();
+  nlohmann::json optimizer(const std::string& precision);
   bool sharded() const { return stage_ == 3; }
   bool fetches_ahead();
   std::uint64_t blocks_ahead(std::uint64_t live) const;

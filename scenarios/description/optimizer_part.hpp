@@ -70,6 +70,7 @@ struct OptimizerPart {
   std::optional<bool> widen_first;
   std::optional<UpdateOverlap> overlap;
   AdamKernels kernels = AdamKernels::fused;  ///< of an update on the GPU
+  bool flatten = false;                      ///< of the same
   /// Updates take the delays of a run before, on the GPU too: what the reference of a training
   /// with `staleness` async does. No knob: nobody can write it.
   bool replay = false;
@@ -179,6 +180,11 @@ void optimizer_knobs(Io& io, Part& part) {
       "Adam on the GPU: fused, one kernel a weight; for_loop, as PyTorch's loop has them: one for "
       "each operation, which reads and writes its own bytes and holds no other state"},
      part.kernels);
+  io({"flatten",
+      "an update on the GPU copies the gradients of each sub-group behind one another, and widens "
+      "the copy to the masters' type, as DeepSpeed's ZeRO does; false: it reads them where they "
+      "are"},
+     part.flatten);
 }
 
 }  // namespace spillway::description

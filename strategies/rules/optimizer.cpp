@@ -170,6 +170,18 @@ constexpr Rule optimizer_rows[] = {
                    s.strategy.optimizer.kernels = description::AdamKernels::fused;
                  },
                  "kernels that hand on narrow states would round once more"}},
+    {.path = "strategy.optimizer.flatten",
+     .holds =
+         [](const Case& c) {
+           return !optimizer_of(c).flatten ||
+                  (streams(c) && !updates_off_gpu(c) && optimizer_of(c).staleness == 0 &&
+                   optimizer_of(c).home == Home::gpu && c.parts().weights.home == Home::gpu &&
+                   !c.parts().gradients.main_gradients && !c.training().optimizer_in_backward);
+         },
+     .why =
+         "only an update on the GPU, behind backward, of weights, gradients and states that stay "
+         "there has all gradients to copy",
+     .hint = "use false"},
     {.path = wait,
      .holds =
          [](const Case& c) {

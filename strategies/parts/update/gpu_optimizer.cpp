@@ -272,7 +272,57 @@ Task<> GpuOptimizer::update_paged(const Numbers& numbers) {
   co_await gathered;
 }
 
+/// The kernels of a sub-group, each with the copies of its gradient: one in the gradient's type, and
+/// where the master is wider one in fp32, which the update reads. All live until the last has run.
+///   Source  DeepSpeed 0.16, runtime/zero/stage_1_and_2.py, step; stage3.py, _prepare_sub_group
+Op GpuOptimizer::run_flattened(std::vector<GpuKernel>& kernels) {
+  std::uint64_t bytes = 0;
+  for (GpuKernel& kernel : kernels) {
+    const std::uint32_t weight = weight_of(*kernel.operation);
+    const std::uint64_t flat = gradients_->format(weight).bytes(share(weight));
+    const std::uint64_t fp32 = fp32_numbers.bytes(share(weight));
+    const bool widens = job_.row(weight).has_own_master() && master_bytes(weight) >= fp32;
+    const std::uint64_t wide = widens && fp32 > flat ? fp32 : 0;
+    bytes += flat + wide;
+    kernel.bytes += static_cast<double>(2 * flat + (wide ? 2 * wide : 0));
+  }
+  const Buffer copies =
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::optimizer_gradient_buffers);
+  GpuKernel& first = kernels.front();
+  first.operands.emplace_back(copies.view(0, bytes), models::Access::write, Role::workspace,
+                              ElementType::bf16, weight_of(*first.operation));
+  return machine_.run(rank_, kernels);
+}
+
+Task<> GpuOptimizer::update_flattened(const Numbers& numbers) {
+  const std::uint64_t subgroup = job_.scenario.strategy.optimizer.subgroup.value();
+  std::vector<GpuKernel> kernels;
+  std::uint64_t elements = 0;
+  Op updated;
+  take_scratch(updates());
+  for (const models::Operator& op : updates()) {
+    const std::uint32_t weight = weight_of(op);
+    if (!job_.holds(weight)) continue;
+    kernels.push_back(
+        kernel(op, numbers, weights_.updated_share(weight), resident(weight), home(weight)));
+    elements += share(weight);
+    if (elements < subgroup) continue;
+    updated = run_flattened(kernels);
+    kernels.clear();
+    elements = 0;
+    co_await updated;
+  }
+  if (!kernels.empty()) updated = run_flattened(kernels);
+  kernels.clear();
+  scratch_.reset();
+  co_await gather(updated);
+}
+
 Task<> GpuOptimizer::update(const Numbers& numbers) {
+  if (job_.scenario.strategy.optimizer.flatten) {
+    co_await update_flattened(numbers);
+    co_return;
+  }
   if (paged_) {
     co_await update_paged(numbers);
     co_return;

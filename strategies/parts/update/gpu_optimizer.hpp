@@ -60,6 +60,8 @@ class GpuOptimizer {
   TypedView resident(std::uint32_t weight) const;
   GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into,
                    TypedView gradient, const View& states_at) const;
+  Task<> update_flattened(const Numbers& numbers);
+  Op run_flattened(std::vector<GpuKernel>& kernels);
   void take_scratch(std::span<const models::Operator> updates);
   Op run_alone(const models::Operator& op, const Numbers& numbers, View into, TypedView gradient,
                const View& states_at, const After& after);
@@ -79,9 +81,9 @@ class GpuOptimizer {
   std::vector<std::uint64_t> offset_;
   bool paged_;  ///< states live in host memory
   Buffer states_, ema_, late_;
-  Buffer scratch_;  ///< of the kernels that are being put together
+  Buffer scratch_;                                  ///< of the kernels that are being put together
   std::vector<const models::Operator*> update_of_;  ///< by weight; null: nothing updates it
-  std::vector<Op> paged_out_;  ///< by weight: its states' last way home
+  std::vector<Op> paged_out_;                       ///< by weight: its states' last way home
   std::vector<std::uint64_t> late_offset_;
   bool has_late_ = false;
 };

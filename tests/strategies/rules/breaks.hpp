@@ -47,6 +47,11 @@ inline constexpr Breaks of_fp8[] = {
      }},
     {"resident",
      [](Scenario& s) {
+       s.training.precision = Precision::fp8;
+       s.machine.gpu.fp8_any_layout = true;
+     }},
+    {"resident",
+     [](Scenario& s) {
        with_adapters(s);
        s.training.precision = Precision::fp8;
      }},

@@ -208,6 +208,7 @@ constexpr Breaks of_optimizer[] = {
        s.strategy.optimizer.staleness = 1;
      }},
     {"zero_offload", [](Scenario& s) { s.strategy.optimizer.delayed_share = 0.5; }},
+    {"zero_offload", [](Scenario& s) { s.strategy.optimizer.flatten = true; }},
     {"greedysnake",
      [](Scenario& s) {
        s.training.optimizer_state = StateWidth::bf16;
