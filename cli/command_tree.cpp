@@ -1,5 +1,6 @@
 #include "cli/command_tree.hpp"
 
+#include "cli/option_formatter.hpp"
 #include "scenarios/description/text.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ CommandOption option_of(const CLI::Option& option, const CLI::Formatter& formatt
 }
 
 Command command_of(const CLI::App& app, const std::string& before) {
-  const CLI::Formatter formatter;
+  const OptionFormatter formatter;
   Command command;
   command.words = before + (before.empty() ? "" : " ") + app.get_name();
   command.usage =

@@ -10,7 +10,7 @@ namespace spillway::cli {
 /// An option or a positional, in the words of `--help`.
 struct CommandOption {
   std::vector<std::string> names;  ///< "-h", "--help"; of a positional its one name
-  std::string value;               ///< what follows the names: "PATH=VALUE ..."; "" for a flag
+  std::string value;               ///< what follows the names: "PATH=VALUE"; "" for a flag
   std::string description;
   std::vector<std::string> choices;  ///< the values it takes, where they are a list
   bool takes_value = false;          ///< and cannot do without

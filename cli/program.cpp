@@ -2,6 +2,7 @@
 
 #include "cli/common.hpp"
 #include "cli/gui.hpp"
+#include "cli/option_formatter.hpp"
 #include "cli/verbs.hpp"
 #include "cli/version.hpp"
 #include "hw_backend/interrupt.hpp"
@@ -182,6 +183,7 @@ int run_program(int argc, const char* const* argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, and says which one it was
   CLI::App app(description_text, "spillway");
   app.footer(footer_text);
+  app.formatter(std::make_shared<OptionFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text, "Display program version information and exit");
   for (const auto add :

@@ -42,7 +42,7 @@ TensorId weight_norms(Tape& tape, const std::string& name, const AdaptedProduct&
     const WeightTensor& narrow = tape.model().weights[down];
     const double rank = static_cast<double>(narrow.outputs());
     const std::uint64_t adapter = std::max(
-        element, tape.bytes_of(down).value() / std::max<std::uint64_t>(1, elements_of(narrow)));
+        element, tape.bytes_of(down).value() / std::max<std::uint64_t>(1, tape.elements_of(down)));
     const std::uint64_t copy = adapter > element ? adapter : 0;
     scratch =
         std::max(scratch, Bytes(adapter * in * in + (2 * element + copy + adapter) * in * out));

@@ -58,6 +58,21 @@ TEST(WhatNext, ShortensAStepThatWaitsForTheDriveWithOneMoreDrive) {
   EXPECT_LT(*next.at("one more ssd").step_time_s, *next.at("twice the gpu rate").step_time_s);
 }
 
+// A module's hooks take longer than its kernels: a faster GPU changes nothing.
+TEST(WhatNext, SaysWhereTheGpuWaitsForTheThreadThatLaunches) {
+  json scenario = on_gaming_box("gpt2", "resident");
+  scenario["machine"] = {{"extends", "workstation_2gpu"}, {"host", {{"module_hooks", "50 ms"}}}};
+  scenario["parallel"] = {{"data", 2}, {"zero_stage", 3}};
+  result::Result now = with_what_ifs(sim(), simulate(sim(), *resolver(scenario)({})));
+  EXPECT_EQ(result::limited_by(now), "launches");
+  EXPECT_NEAR(*now.next.at("twice the rate of launches").step_time_s, now.step_time_s / 2,
+              0.1 * now.step_time_s);
+  EXPECT_GT(now.stalls.gpu_waits_for_launches, 0.8 * now.step_time_s);
+  EXPECT_LT(now.utilization.gpu, 0.2);
+  scenario["machine"]["host"]["module_hooks"] = "1 us";
+  EXPECT_FALSE(next_of(scenario).contains("twice the rate of launches"));
+}
+
 TEST(WhatNext, OffersNoDriveToABoxWithoutDrives) {
   description::Scenario bare = *resolver(on_gaming_box("gpt2", "resident"))({});
   bare.machine.storage.clear();

@@ -233,8 +233,8 @@ TEST(CudaDevice, GoesOnWhenWhatACallWaitsForIsDropped) {
 TEST(CudaDevice, TakesTheScratchOfUnusualShapesBeforeTheyRun) {
   LONG_TEST();
   CudaDevice device(0);
-  // 200,000 rows need 8 bytes each, more than the 16 of 64 Ki that a device has from its beginning
-  constexpr std::uint64_t rows = 200'000, words = 8;
+  // 132,000 rows need 8 bytes each, more than the 16 of 64 Ki that a device has from its beginning
+  constexpr std::uint64_t rows = 132'000, words = 8;
   Operand logits(device, rows * words, Element::bf16, 1), loss(device, 2, Element::fp32, 2);
   CrossEntropy call;
   call.text.vocabulary = words;

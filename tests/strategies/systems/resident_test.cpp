@@ -36,6 +36,21 @@ TEST(Resident, MainGradientsTakeFourBytesWithOneMicroBatchToo) {
             gradients(example("gpt2_resident")));
 }
 
+// Six bytes for each parameter of a sub-group: gradients of two and copies of four.
+TEST(Resident, FlattensTheGradientsOfASubgroupAtATime) {
+  const auto copies = [](const std::string& subgroup) {
+    const result::PeakBytes gpu =
+        count(example("gpt2_resident",
+                      {"training.sequence=8", "training.micro_batch=1",
+                       "strategy.optimizer.flatten=true", "strategy.optimizer.subgroup=" + subgroup}))
+            .result.gpu;
+    return static_cast<double>(at_peak(gpu, "optimizer_gradient_buffers"));
+  };
+  EXPECT_NEAR(copies("1e12 params") / (6.0 * 124'439'808), 1, 1e-3);
+  // the embedding has 38.6e6 parameters of it
+  EXPECT_NEAR(copies("1 params") / (6.0 * 50257 * 768), 1, 1e-3);
+}
+
 TEST(Resident, KeepsWhatEveryBlockSavesOrOneBlockAtATime) {
   const description::Scenario keep = example("gpt2_resident");
   const description::Scenario recompute =
