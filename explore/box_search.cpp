@@ -178,7 +178,7 @@ class Searcher {
       std::vector<Point> points;
       const std::uint64_t batch = next_batch();
       std::size_t end = from;
-      for (; end < boxes.size() && points.size() < batch; ++end)
+      for (; end < boxes.size() && points.size() < batch && backend_.goes_on(); ++end)
         for (const std::size_t setting : promising(boxes[end].second))
           points.emplace_back(boxes[end].second, setting);
       simulate(points);
@@ -240,7 +240,7 @@ class Searcher {
       std::vector<Point> points;
       const std::uint64_t batch = next_batch();
       std::size_t end = from;
-      for (; end < limit && points.size() < batch; ++end)
+      for (; end < limit && points.size() < batch && backend_.goes_on(); ++end)
         for (const std::size_t setting : open_settings(boxes_[end].second))
           if (const Point point{boxes_[end].second, setting}; !known(point))
             points.push_back(point);
@@ -387,7 +387,8 @@ class Searcher {
     std::set<std::tuple<std::size_t, std::uint64_t, std::size_t>> seen = {
         kind(boxes_[answer].second)};
     std::size_t looks = 0;
-    for (std::size_t i = answer + 1; i < boxes_.size() && looks < most_looks; ++i) {
+    for (std::size_t i = answer + 1; i < boxes_.size() && looks < most_looks && backend_.goes_on();
+         ++i) {
       const auto& [price, box] = boxes_[i];
       if (seen.contains(kind(box)) || found_.runners_up.size() == most_runners_up) continue;
       std::vector<Point> points;

@@ -55,6 +55,16 @@ void take_over(const nlohmann::json& file, result::Result& result) {
   result.range = stored.range;
 }
 
+/// The scenario of a stored result was edited: its decision is for another one.
+void refuse_edited(const nlohmann::json& file, const result::Result& result) {
+  const auto scenario = file.find("scenario");
+  if (scenario == file.end()) return;
+  for (const nlohmann::json& change : nlohmann::json::diff(result.scenario, *scenario))
+    if (change.at("op") == "replace")
+      description::refuse("scenario" + change.at("path").get<std::string>(),
+                          "is not what the decision was made for", "simulate the scenario anew");
+}
+
 nlohmann::json json_in(const std::string& path) {
   auto [file, problem] = description::parse_strictly(scenarios::text_of_file(path));
   if (!problem.empty())
@@ -104,7 +114,10 @@ result::Result replay(const Backend& backend, const nlohmann::json& file, result
   strategies::require_same_buffers(written, decision, result);
   if (whole) stand_for(*whole, asked.machine, result);
   result.runs_with = runs_with(asked);
-  if (&written != &file) take_over(file, result);
+  if (&written != &file) {
+    refuse_edited(file, result);
+    take_over(file, result);
+  }
   result.decision = written;
   result.simulated_in_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -212,7 +212,8 @@ void note_quantization(const nlohmann::json& config, std::vector<std::string>& n
   const std::string name =
       method != found->end() && method->is_string() ? method->get<std::string>() : "quantized";
   notes.push_back("This is a release in " + name +
-                  "; weights are counted as trained, in training.precision.");
+                  "; weights are counted as trained, in training.precision, unless training.method "
+                  "quantizes them (qlora: 4 bits).");
 }
 
 void note_towers(const ConfigKeys& outer, ConfigSource& source) {

@@ -202,6 +202,9 @@ Text beside_more_samples(const FitAnswer& answer) {
 
 Text change_sentence(const FitAnswer& answer) {
   if (answer.change) return change_words(answer) + ".";
+  if (!answer.whole)
+    return "Time was up before it was tried what more memory, drives or cards would bring; --limit "
+           "SECONDS waits longer.";
   return answer.runnable
              ? "Neither more host memory nor one more drive or card, as far as the board takes "
                "them, makes it faster."

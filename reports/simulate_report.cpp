@@ -252,6 +252,28 @@ void add_what_ifs(Document& document, const Result& r) {
   if (!table.rows.empty()) document.add(std::move(table));
 }
 
+/// "A step is 16 samples of 1024 tokens: ranks 2 x micro-batch 4 x accumulation 2."
+Text step_words(const Result& r) {
+  const auto number = [&](const char* pointer) {
+    const nlohmann::json::json_pointer at(pointer);
+    return r.scenario.contains(at) ? r.scenario.at(at).get<std::uint64_t>() : 1;
+  };
+  const std::uint64_t ranks = number("/parallel/data"), batch = number("/training/micro_batch"),
+                      times = number("/training/gradient_accumulation");
+  return filled("A step is {} samples of {} tokens: ranks {} x micro-batch {} x accumulation {}.",
+                {view::count(ranks * batch * times), view::count(number("/training/sequence")),
+                 view::count(ranks), view::count(batch), view::count(times)});
+}
+
+/// With which kernels it holds: those that are not fused keep more on the GPU.
+Text program_words(const Result& r) {
+  const nlohmann::json::json_pointer loss("/training/loss");
+  const bool fused = r.scenario.contains(loss) && r.scenario.at(loss) == "fused";
+  Text text = "Runs with: " + r.runs_with->program;
+  if (fused && r.runs_with->runnable) text += ", and a fused loss as Liger Kernel's; training.loss plain takes more memory";
+  return text + ".";
+}
+
 void add_remarks(Document& document, const Result& r) {
   bool first = true;
   const auto add = [&](const Text& text) {
@@ -268,7 +290,9 @@ void add_remarks(Document& document, const Result& r) {
     add(filled("Not steady: the longest and the shortest step differ by {} of their mean.",
                {view::share(r.step_spread)}));
   for (const Text& note : r.notes) add("Note: " + note);
-  if (r.runs_with && !r.io_bench.is_object()) add("Runs with: " + r.runs_with->program + ".");
+  const bool trains = !r.io_bench.is_object();
+  if (trains && r.scenario.is_object()) add(step_words(r));
+  if (trains && r.runs_with) add(program_words(r));
   if (const std::string note = range_note(r); !note.empty()) add(note);
 }
 

@@ -151,6 +151,10 @@ class Import {
       keys_.complain("/optimizer/type", "\"" + type + "\" has 8-bit states, which no CPU updates",
                      "use AdamW, or leave offload_optimizer out");
     if (eight) return "adam8bit";
+    if (keys_.flag("/optimizer/params/torch_adam", false) && offloads)
+      note(
+          "optimizer.params.torch_adam: PyTorch's Adam, which takes two to three times as long on "
+          "a CPU as DeepSpeed's own; machine.host.adam here is that of DeepSpeed's own");
     if (mentions(type, "sgd"))
       return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
     if (mentions(type, "lion")) return "lion";
@@ -161,7 +165,10 @@ class Import {
            "\" sends its momentum in 1 bit; here Adam's gradients in full, so network bytes are an "
            "upper bound");
     else if (mentions(type, "lamb"))
-      note("optimizer.type: \"" + type + "\" has the states of Adam, as which it is taken");
+      note("optimizer.type: \"" + type +
+           "\" has the states of Adam, as which it is taken; DeepSpeed's ZeRO refuses it without "
+           "zero_allow_untested_optimizer" +
+           (offloads ? ", and its CPU kernels are of Adam, Adagrad and Lion alone" : ""));
     else if (mentions(type, "muon"))
       note("optimizer.type: \"" + type +
            "\" that ranks share or the CPU does is taken as Adam: memory and bytes are upper "
@@ -304,6 +311,16 @@ Imported import_checked(const LocatedJson& config, const ImportOptions& options,
   if (!config.value.is_object())
     throw ScenarioError(
         {{config.place("").file, 1, 1, "", "a DeepSpeed configuration is an object", ""}});
+  const json& keys = config.value;
+  const bool knows_one = std::any_of(keys.items().begin(), keys.items().end(), [](const auto& key) {
+    return remark_on(key.key()).kind != KeyRemark::Kind::unknown;
+  });
+  if (!keys.empty() && !knows_one)
+    throw ScenarioError({{config.place("").file, 1, 1, "", "none of its keys is one of DeepSpeed's",
+                          keys.contains("deepspeed_config") || keys.contains("compute_environment")
+                              ? "this is Accelerate's configuration: import the file that its "
+                                "deepspeed_config_file names"
+                              : "import a ds_config.json"}});
   return Import(config, options, model, gpus).run();
 }
 

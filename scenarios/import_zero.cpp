@@ -217,7 +217,12 @@ json ZeroImport::pool_setting(const std::string& key, const char* upstream) {
 
 json ZeroImport::activations() {
   const bool on_host = keys_.flag("/activation_checkpointing/cpu_checkpointing", false);
-  if (!on_host)
+  if (on_host)
+    note(
+        "activation_checkpointing.cpu_checkpointing: taken at its word, as models do that call "
+        "deepspeed.checkpointing; those of Hugging Face do not, and keep checkpoints on the GPU: "
+        "--set strategy.activations.policy=checkpoint_gpu for these");
+  else
     note(
         "strategy.activations.policy: whether checkpointing is on is the trainer's choice, taken "
         "as on; --set strategy.activations.policy=keep where it is off");

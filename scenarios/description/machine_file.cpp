@@ -293,10 +293,13 @@ void read_threads(const Defaults& fill, MachineFile& machine) {
        shares ? "kernels are calls of the host"
               : "inside gpu.compute; PyTorch's thread takes about 5 us for an operator, assumed, "
                 "which shows where kernels are shorter");
-  fill("module_hooks", host.module_hooks, Seconds(shares ? 0 : 1e-3),
-       shares ? "no hooks of Python"
-              : "1 ms, as fitted on DeepSpeed with four H100 and 512 tokens each: hooks in Python "
-                "before and after a module, which look for its weights, gather and free them");
+  fill(
+      "module_hooks", host.module_hooks, Seconds(shares ? 0 : 500e-6),
+      shares
+          ? "no hooks of Python"
+          : "500 us: hooks in Python before and after a module, which look for its weights, gather "
+            "and free them: at most that on the H100 of mlp_offload_t1, 1 ms as fitted on steps of "
+            "DeepSpeed with four others");
 }
 
 void read_host(const json& object, MachineFile& machine) {

@@ -123,6 +123,12 @@ std::vector<Group> groups_of(const json& document, const std::string& file) {
   return list;
 }
 
+/// Each request waits for the one before, and is small enough for that to count.
+bool one_at_a_time(const Group& group) {
+  constexpr double large = 8 << 20;
+  return group.jobs * group.depth <= 1 && group.request < large;
+}
+
 void note_unused(const Group& group, Evidence& into) {
   if (group.cached)
     into.notes.push_back(said_of(group) +
@@ -131,6 +137,12 @@ void note_unused(const Group& group, Evidence& into) {
     into.notes.push_back(
         text::filled("{}: trainings move requests of {} and more; this rate is not theirs",
                      {said_of(group), text::memory(static_cast<std::uint64_t>(least_request))}));
+  else if (one_at_a_time(group))
+    into.notes.push_back(
+        said_of(group) +
+        ": one request at a time; trainings keep several on their way, and this rate is not "
+        "theirs: "
+        "run it with iodepth=32 and an ioengine that honours it (io_uring, libaio)");
 }
 
 /// r/R + w/W where both take half of the drive's time, by all mixes that were measured.
@@ -162,7 +174,7 @@ void read_fio(const json& document, Evidence& into) {
   for (Group& group : groups_of(document, into.file)) {
     group.read /= static_cast<double>(group.targets);
     group.written /= static_cast<double>(group.targets);
-    if (group.cached || group.request < least_request) {
+    if (group.cached || group.request < least_request || one_at_a_time(group)) {
       note_unused(group, into);
     } else if (group.read > 0 && group.written > 0) {
       mixed.push_back(group);

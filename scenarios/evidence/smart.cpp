@@ -22,6 +22,16 @@ void found(Evidence& into, DriveWear drive, std::optional<double> capacity) {
   into.drive = std::move(drive);
 }
 
+/// What smartctl says of its own failure; "": nothing.
+std::string complaint_of(const json& document) {
+  const json::json_pointer status("/smartctl/exit_status"), messages("/smartctl/messages");
+  if (!document.contains(status) || document.at(status) == 0 || !document.contains(messages))
+    return "";
+  for (const json& message : document.at(messages))
+    if (message.is_object()) return text_of(message, "string");
+  return "";
+}
+
 DriveWear wear_of(const json& log, const std::string& file) {
   const auto units = number_of(log, "data_units_written");
   const auto used =
@@ -39,6 +49,9 @@ void read_smart(const json& document, Evidence& into) {
   const auto section = document.find("nvme_smart_health_information_log");
   const json& log = section != document.end() ? *section : document;
   if (section == document.end() && !document.contains("data_units_written")) {
+    if (const std::string said = complaint_of(document); !said.empty())
+      refuse_file(into.file, "smartctl could not read the drive: " + said,
+                  "run smartctl --json -a /dev/nvmeN as root");
     const auto device = document.find("device");
     const std::string name = device != document.end() ? text_of(*device, "name") : "";
     refuse_file(into.file, fmt::format("{}{}", name.empty() ? "" : name + ": ", without_section),

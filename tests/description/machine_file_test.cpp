@@ -96,7 +96,7 @@ TEST(MachineFile, ThreadsOfTheHostHaveTheirDefaults) {
   EXPECT_EQ(machine.host.dirty_background, 0.1);
   EXPECT_EQ(machine.host.dirty_limit, 0.2);
   EXPECT_EQ(machine.host.launch.value(), 0);
-  EXPECT_EQ(machine.host.module_hooks.value(), 1e-3);
+  EXPECT_EQ(machine.host.module_hooks.value(), 500e-6);
   for (const char* field : {"page_cache", "first_touch", "dirty_limit", "launch", "module_hooks"})
     EXPECT_TRUE(machine.sources.contains(std::string("host.") + field)) << field;
   object["gpu"]["shares_host"] = true;
