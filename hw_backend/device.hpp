@@ -47,6 +47,7 @@ struct PeerCall {
   strategies::Collective what = strategies::Collective::all_gather;
   Element type = Element::fp32;
   std::uint64_t bytes = 0;  ///< of the whole
+  strategies::PartPieces pieces{};
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
 };

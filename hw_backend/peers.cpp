@@ -29,6 +29,11 @@ void copy(std::byte* into, const std::byte* from, std::uint64_t bytes) {
   if (into != from) std::memcpy(into, from, bytes);
 }
 
+void copy_pieces(const Strided& pieces) {
+  for (std::uint64_t i = 0; i < pieces.pieces; ++i)
+    copy(pieces.into + i * pieces.into_stride, pieces.from + i * pieces.from_stride, pieces.bytes);
+}
+
 void reduce(const PeerCall& call) {
   const std::size_t elements = call.bytes / size_of(call.type);
   const bool scatter = call.what == Collective::reduce_scatter;
@@ -53,7 +58,7 @@ void combine(const PeerCall& call) {
     case Collective::all_gather:
       return copy_gathered(call, copy);
     case Collective::all_to_all:
-      return copy_exchanged(call, copy);
+      return copy_exchanged(call, copy_pieces);
     case Collective::ring_shift:
       return copy_shifted(call, copy);
     case Collective::reduce_scatter:

@@ -2,6 +2,8 @@
 
 #include "hw_backend/device.hpp"
 
+#include <algorithm>
+
 namespace spillway::hw_backend {
 
 /// Calls copy(std::byte* into, const std::byte* from, std::uint64_t bytes) for each piece that an
@@ -14,14 +16,29 @@ void copy_gathered(const PeerCall& call, Copy copy) {
       copy(out + member * shard, call.in[member], shard);
 }
 
-/// The same of an all_to_all: part t of a member's input is part f of the output of member t, if
-/// the member is number f.
+/// Pieces of one length, a stride from one to the next.
+struct Strided {
+  std::byte* into = nullptr;
+  const std::byte* from = nullptr;
+  std::uint64_t bytes = 0;  ///< of a piece
+  std::uint64_t pieces = 1;
+  std::uint64_t into_stride = 0, from_stride = 0;
+};
+
+/// Calls copy(const Strided&) for what an all_to_all brings to its place: part t of a member's
+/// input is part f of the output of member t, if the member is number f. Of the two sides one has
+/// as many pieces in each piece of the other as fit.
 template <class Copy>
 void copy_exchanged(const PeerCall& call, Copy copy) {
-  const std::uint64_t part = call.bytes / call.in.size();
+  const std::uint64_t members = call.in.size(), part = call.bytes / members;
+  const std::uint64_t in = part / call.pieces.in, out = part / call.pieces.out;
+  const std::uint64_t piece = std::min(in, out), longer = std::max(in, out);
   for (std::size_t to = 0; to < call.out.size(); ++to)
-    for (std::size_t from = 0; from < call.in.size(); ++from)
-      copy(call.out[to] + from * part, call.in[from] + to * part, part);
+    for (std::size_t from = 0; from < members; ++from)
+      for (std::uint64_t done = 0; done < part; done += longer)
+        copy(Strided{call.out[to] + done * members + from * out,
+                     call.in[from] + done * members + to * in, piece, longer / piece,
+                     out == piece ? out * members : piece, in == piece ? in * members : piece});
 }
 
 /// The same of a ring_shift: what a member has goes to the one behind it, the last one's to the

@@ -165,7 +165,7 @@ void compute(Primitives& device, const WorkContext& context, const RawGpuKernel&
     bound.push_back({operand.index, operand.data, operand.fresh});
   }
   const Moment moment{kernel.numbers.step, static_cast<std::uint32_t>(kernel.numbers.micro_batch),
-                      context.data_index, kernel.numbers.loss_scale};
+                      context.data_index, kernel.numbers.loss_scale, context.share};
   execute(device, *context.lowering, op, bound, workspace, moment, loss);
 }
 
@@ -239,6 +239,7 @@ void go_through(Primitives& device, const Lowering& lowering) {
   for (const models::Span& pass : {program.forward, program.backward})
     for (std::uint32_t i = pass.first; i < pass.last; ++i)
       for (const bool fresh : {true, false}) {
+        if (models::is_collective(program.operators[i].kind)) continue;
         std::vector<Bound> bound;
         for (const models::Operand& operand : program.operators[i].operands)
           bound.push_back({operand.tensor, nowhere, fresh});

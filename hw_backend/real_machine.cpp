@@ -138,9 +138,11 @@ double RealMachine::now_s() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-std::uint32_t RealMachine::data_index(Rank rank) const {
-  return static_cast<std::uint32_t>(rank.index / scenario_.parallel.tensor %
-                                    scenario_.parallel.data);
+WorkContext RealMachine::context_of(Rank rank) const {
+  const description::Parallel& parallel = scenario_.parallel;
+  const std::uint64_t replica = rank.index / parallel.tensor % parallel.replicas();
+  return {&lowering_, &scenario_, static_cast<std::uint32_t>(replica / parallel.context),
+          static_cast<std::uint32_t>(replica % parallel.context)};
 }
 
 // ---- The loop

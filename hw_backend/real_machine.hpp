@@ -143,7 +143,7 @@ class RealMachine final : public strategies::Machine {
   void divide_time(RealOperation& operation, const JobEnd& end) const;
   void watch_memory();
   double* loss_of(strategies::Rank rank, const strategies::Numbers& numbers);
-  std::uint32_t data_index(strategies::Rank rank) const;
+  WorkContext context_of(strategies::Rank rank) const;
 
   description::Scenario scenario_;
   const strategies::Prepared& prepared_;

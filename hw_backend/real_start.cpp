@@ -145,7 +145,7 @@ void RealMachine::start_kernels(RealOperation& operation) {
     if (paces(operation)) kernel.seconds = strategies::kernel_seconds(kernel, scenario_);
     at_least_s += kernel.seconds;
   }
-  const WorkContext context{&lowering_, &scenario_, data_index(operation.rank)};
+  const WorkContext context = context_of(operation.rank);
   double* loss = operation.gpu_kernels.empty()
                      ? nullptr  // tensor ranks may have nothing of their own between collectives
                      : loss_of(operation.rank, operation.gpu_kernels.front().numbers);
@@ -156,7 +156,7 @@ void RealMachine::start_kernels(RealOperation& operation) {
 }
 
 void RealMachine::start_cpu(RealOperation& operation) {
-  const WorkContext context{&lowering_, &scenario_, data_index(operation.rank)};
+  const WorkContext context = context_of(operation.rank);
   cores_.add(
       0,
       [this, &operation, context] {
@@ -194,7 +194,7 @@ bool RealMachine::go_on_inside(RealOperation& operation) {
   if (work.stage == Stage::writes) return false;
   if (work.stage == Stage::reads) {
     work.stage = Stage::computes;
-    const WorkContext context{&lowering_, &scenario_, data_index(operation.rank)};
+    const WorkContext context = context_of(operation.rank);
     InsideProcessor& processor = inside_[operation.storage.index];
     processor.worker.add(
         0,
@@ -220,6 +220,7 @@ void RealMachine::start(CollectiveRound& round) {
   call.what = round.what;
   call.type = element(round.type);
   call.bytes = round.bytes;
+  call.pieces = round.pieces;
   for (const Operation* member : round.members) {
     std::byte *in = nullptr, *out = nullptr;
     for (const strategies::BoundOperand& operand : member->operands)

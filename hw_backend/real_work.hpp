@@ -49,7 +49,7 @@ struct RawGpuKernel {
   explicit RawGpuKernel(const strategies::GpuKernel& kernel);
 };
 
-/// Calls each operator of the passes on memory that is not there: for Device::reserve. Weight
+/// Calls each operator of the passes but collectives on memory that is not there: for Device::reserve. Weight
 /// gradients both begin and are added to.
 void go_through(Primitives& device, const Lowering& lowering);
 
@@ -73,7 +73,8 @@ struct RawCpuKernel {
 struct WorkContext {
   const Lowering* lowering = nullptr;
   const description::Scenario* scenario = nullptr;
-  std::uint32_t data_index = 0;  ///< of the rank in its data-parallel group
+  std::uint32_t data_index = 0;  ///< of the rank among those with samples of their own
+  std::uint32_t share = 0;       ///< of the rank among those that share samples
 };
 
 AdamNumbers adam_numbers(const description::Scenario& scenario, const strategies::Numbers& numbers);

@@ -158,7 +158,7 @@ Value attention_half(Tape& tape, const LayerWeights& weights, const AttentionHal
   if (half.relative_positions) call.tables.push_back(*half.relative_positions);
   if (a.attention_sinks) call.tables.push_back(weights.of(WeightKind::sinks).front().matrices[0]);
   attention(tape, call);
-  call.output = exchange_heads(tape, half.prefix + ".output_heads", call.output);
+  call.output = exchange_tokens(tape, half.prefix + ".output_heads", call.output);
   if (p.gate) {
     const Value gated = tape.value(half.prefix + ".gated", tape.elements(call.output));
     elementwise(tape, half.prefix + ".gated",

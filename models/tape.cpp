@@ -385,30 +385,59 @@ StepProgram Tape::finish() {
 
 namespace {
 
+/// An all-to-all, and in how many pieces each part lies of what goes and of what comes.
+struct AllToAll {
+  OperatorFunction function = OperatorFunction::all_to_all;
+  std::uint64_t out = 1, in = 1;
+
+  AllToAll back() const { return {function, in, out}; }
+};
+
+void add(Tape& tape, const std::string& name, const AllToAll& way, std::vector<Operand> operands) {
+  Operator& op = tape.add(name, way.function, std::move(operands));
+  op.pieces_out = way.out;
+  op.pieces_in = way.in;
+}
+
 /// As many elements as the ranks of a group send, by an all-to-all each way.
 Value sent_by_all(Tape& tape, std::string_view name, Value value, std::uint64_t elements,
-                  OperatorFunction function) {
+                  const AllToAll& way) {
   const Value there = tape.value(name, elements);
-  tape.add(name, function, {{value.tensor, Access::read}, {there.tensor, Access::write}});
-  tape.on_backward([&tape, name = std::string(name), value, there, function] {
+  add(tape, std::string(name), way, {{value.tensor, Access::read}, {there.tensor, Access::write}});
+  tape.on_backward([&tape, name = std::string(name), value, there, way] {
     std::vector<Operand> back{tape.gradient(there)};
     tape.accumulate(back, value);
     ENSURE(back.back().access == Access::write, "a gradient besides the one that comes back");
-    tape.add(name + ".backward", function, std::move(back));
+    add(tape, name + ".backward", way.back(), std::move(back));
   });
   return there;
+}
+
+bool exchanges_heads(const Tape& tape) {
+  return tape.workload().context > 1 && !tape.workload().context_in_ring;
+}
+
+/// A rank's part of the heads is a piece of every token's, its part of the tokens one of every
+/// sample's.
+AllToAll heads_away(const Tape& tape) {
+  return {OperatorFunction::context_all_to_all, tape.tokens(), tape.workload().micro_batch};
 }
 
 }  // namespace
 
 Value exchange(Tape& tape, std::string_view name, Value value, std::uint64_t elements) {
   if (tape.workload().expert == 1) return value;
-  return sent_by_all(tape, name, value, elements, OperatorFunction::all_to_all);
+  return sent_by_all(tape, name, value, elements, {});
 }
 
 Value exchange_heads(Tape& tape, std::string_view name, Value value) {
-  if (tape.workload().context == 1 || tape.workload().context_in_ring) return value;
-  return sent_by_all(tape, name, value, tape.elements(value), OperatorFunction::context_all_to_all);
+  if (!exchanges_heads(tape)) return value;
+  return sent_by_all(tape, name, value, tape.elements(value), heads_away(tape));
+}
+
+Value exchange_tokens(Tape& tape, std::string_view name, Value value) {
+  if (!exchanges_heads(tape)) return value;
+  return sent_by_all(tape, name, value, tape.elements(value), heads_away(tape).back());
 }
 
 Value gather_tokens(Tape& tape, Value own) {

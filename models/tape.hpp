@@ -164,9 +164,11 @@ class Tape {
 };
 
 /// Where ranks share the tokens of samples and exchange heads: of `value`, all heads of a rank's
-/// tokens, some heads of all tokens, or back; as many elements. Its gradient goes back the same
-/// way. Else `value` itself.
+/// tokens, [tokens, all heads], some heads of all tokens, [samples, sequence, heads]; as many
+/// elements. Its gradient goes back the same way. Else `value` itself.
 Value exchange_heads(Tape& tape, std::string_view name, Value value);
+/// The way back, of some heads of all tokens.
+Value exchange_tokens(Tape& tape, std::string_view name, Value value);
 /// `elements` that come from the ranks of the expert group, each of which keeps a part of its
 /// `value` and sends the others theirs; the gradient goes back the same way. Without such a group
 /// `value` itself.

@@ -113,8 +113,14 @@ void materialized(const Call& call, const AttentionShape& shape, OperandReader& 
   if (operands.left() > 0) {
     const Operand mask = operands.take();
     weights = operands.take();
-    call.device.drop(shape.dropout, softmax.elements, Input(), softmax.read(), mask.mask(),
-                     weights.write());
+    const std::uint64_t of_sample = softmax.elements / shape.samples;
+    for (std::uint64_t sample = 0; sample < shape.samples; ++sample) {
+      Dropout dropout = shape.dropout;
+      dropout.first = shape.first_element(sample, 0, 0);
+      const std::uint64_t at = sample * of_sample;
+      call.device.drop(dropout, of_sample, Input(), from(softmax.read(), at), mask.mask() + at,
+                       from(weights.write(), at));
+    }
   }
   from_scores(call, shape, weights.read(), value.read(), y.write(), 1);
 }

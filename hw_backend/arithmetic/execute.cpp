@@ -160,7 +160,7 @@ void rotation(const Call& call, bool back) {
   OperandReader operands(call);
   for (const std::uint64_t heads : {a.heads, a.kv_heads})
     call.device.rotate({call.tokens(), call.workload().sequence, heads, a.head_dim, a.rope_theta,
-                        back, a.rotated_dims},
+                        back, a.rotated_dims, call.share()},
                        operands.take().replace());
 }
 
@@ -205,7 +205,9 @@ void residual(const Call& call) {
   if (operands.left() == 1)
     return call.device.add(x.elements, x.read(), f.read(), operands.take().write());
   const Operand mask = operands.take(), y = operands.take();
-  call.device.drop(call.dropout(), x.elements, x.read(), f.read(), mask.mask(), y.write());
+  for (const Call::Run& run : call.runs(x.elements))
+    call.device.drop(run.dropout, run.count, from(x.read(), run.at), from(f.read(), run.at),
+                     mask.mask() + run.at, from(y.write(), run.at));
 }
 
 void residual_backward(const Call& call) {
@@ -217,7 +219,9 @@ void residual_backward(const Call& call) {
 void dropout(const Call& call) {
   OperandReader operands(call);
   const Operand x = operands.take(), mask = operands.take();
-  call.device.drop(call.dropout(), x.elements, Input(), x.read(), mask.mask(), x.replace());
+  for (const Call::Run& run : call.runs(x.elements))
+    call.device.drop(run.dropout, run.count, Input(), from(x.read(), run.at), mask.mask() + run.at,
+                     from(x.replace(), run.at));
 }
 
 void dropout_backward(const Call& call) {
@@ -239,6 +243,26 @@ void gradient_sum(const Call& call) {
 }
 
 using Lower = void (*)(const Call&);
+
+Lower loss_lowering_of(models::OperatorFunction function) {
+  using Function = models::OperatorFunction;
+  switch (function) {
+    case Function::fused_loss:
+      return fused_loss;
+    case Function::fused_loss_backward:
+      return fused_loss_backward;
+    case Function::chunked_loss:
+      return chunked_loss;
+    case Function::chunked_loss_backward:
+      return chunked_loss_backward;
+    case Function::whole_loss:
+      return whole_loss;
+    case Function::whole_loss_backward:
+      return whole_loss_backward;
+    default:  // experts, caps, latents and diffusion are simulated only
+      return nullptr;
+  }
+}
 
 /// Null: nothing that a device computes.
 Lower lowering_of(models::OperatorFunction function) {
@@ -262,6 +286,10 @@ Lower lowering_of(models::OperatorFunction function) {
       return attention;
     case Function::attention_backward:
       return attention_backward;
+    case Function::attention_block:
+      return attention_block;
+    case Function::attention_block_backward:
+      return attention_block_backward;
     case Function::activation:
       return activation;
     case Function::activation_backward:
@@ -288,26 +316,13 @@ Lower lowering_of(models::OperatorFunction function) {
       return magnitude_backward;
     case Function::gradient_sum:
       return gradient_sum;
-    case Function::fused_loss:
-      return fused_loss;
-    case Function::fused_loss_backward:
-      return fused_loss_backward;
-    case Function::chunked_loss:
-      return chunked_loss;
-    case Function::chunked_loss_backward:
-      return chunked_loss_backward;
-    case Function::whole_loss:
-      return whole_loss;
-    case Function::whole_loss_backward:
-      return whole_loss_backward;
     case Function::rotation:
       return [](const Call& call) { rotation(call, false); };
     case Function::rotation_backward:
       return [](const Call& call) { rotation(call, true); };
-    default:  // experts, caps, latents and diffusion are simulated only
-      break;
+    default:
+      return loss_lowering_of(function);
   }
-  return nullptr;
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct Moment {
   std::uint32_t micro_batch = 0;
   std::uint32_t rank = 0;  ///< data-parallel: every rank has text of its own
   float loss_scale = 1;
+  std::uint32_t share = 0;  ///< its number among context ranks, which share each sample's tokens
 };
 
 /// Says no before anything runs.

@@ -26,8 +26,8 @@ void for_blocks(const AttentionShape& shape, std::uint64_t sample, std::uint64_t
 /// Calls work(key, kept or not) for the keys [0, count) of one query.
 template <class Work>
 void for_kept(const AttentionShape& shape, const Queries& q, std::uint64_t row, const Work& work) {
-  const std::uint64_t query = (q.sample * shape.heads + q.head) * shape.sequence + q.first + row;
-  const std::uint64_t first = query * shape.sequence;
+  const std::uint64_t first =
+      shape.dropout.first + shape.first_element(q.sample, q.head, q.first + row);
   const std::uint32_t threshold = shape.dropout.threshold();
   Words words{};
   for (std::uint64_t key = 0; key < q.keys; ++key) {
@@ -54,6 +54,12 @@ float softmax_row(float* row, std::uint64_t seen, std::uint64_t width, float sca
   return largest + std::log(sum);
 }
 
+/// log(exp(a) + exp(b))
+float joined(float a, float b) {
+  const float largest = std::max(a, b);
+  return largest + std::log(std::exp(a - largest) + std::exp(b - largest));
+}
+
 /// Where rows of one head begin in [samples x sequence, heads x head_dim].
 std::uint64_t at(const AttentionShape& shape, std::uint64_t sample, std::uint64_t row,
                  std::uint64_t heads, std::uint64_t head) {
@@ -78,17 +84,25 @@ void HostPrimitives::attention(const AttentionShape& shape, const AttentionForwa
       const std::uint64_t first = at(shape, sample, q.first, shape.heads, head);
       load_rows(operands.query, first, width, q.rows, d, queries);
       multiply_({{queries}, {keys, true}, scores, false, q.rows, q.keys, d});
+      if (operands.grows) load_rows(operands.output.read(), first, width, q.rows, d, output);
       for (std::uint64_t row = 0; row < q.rows; ++row) {
         float* const p = scores + row * q.keys;
         const std::uint64_t token = sample * s + q.first + row;
-        operands.log_sum_exp[token * shape.heads + head] =
-            softmax_row(p, visible(shape, q, row), q.keys, shape.scale);
+        float& sum = operands.log_sum_exp[token * shape.heads + head];
+        const float own = softmax_row(p, visible(shape, q, row), q.keys, shape.scale);
+        const float both = operands.grows ? joined(sum, own) : own;
+        if (operands.grows) {
+          const float of_these = std::exp(own - both), of_others = std::exp(sum - both);
+          for (std::uint64_t i = 0; i < q.keys; ++i) p[i] *= of_these;
+          for (std::uint64_t i = 0; i < d; ++i) output[row * d + i] *= of_others;
+        }
+        sum = both;
         if (shape.dropout.probability > 0)
           for_kept(shape, q, row, [&, scale = shape.dropout.scale()](std::uint64_t key, bool kept) {
             p[key] = kept ? p[key] * scale : 0.0f;
           });
       }
-      multiply_({{scores}, {values}, output, false, q.rows, d, q.keys});
+      multiply_({{scores}, {values}, output, operands.grows, q.rows, d, q.keys});
       store_rows(output, operands.output, first, width, q.rows, d);
     });
   }
@@ -198,9 +212,11 @@ void HostPrimitives::softmax_backward(const Softmax& softmax, Input y_gradient, 
 void HostPrimitives::rotate(const Rotation& rotation, Output values) {
   const std::uint64_t half = (rotation.rotated == 0 ? rotation.head_dim : rotation.rotated) / 2;
   const std::uint64_t width = rotation.heads * rotation.head_dim;
-  const std::uint64_t samples = rotation.rows / rotation.sequence;
+  const std::uint64_t own = rotation.share.of(rotation.sequence);
+  const std::uint64_t samples = rotation.rows / own;
   const auto [row, sines, cosines] = scratch_.take<3>({width, half, half});
-  for (std::uint64_t position = 0; position < rotation.sequence; ++position) {
+  for (std::uint64_t token = 0; token < own; ++token) {
+    const std::uint64_t position = rotation.share.position(token);
     for (std::uint64_t i = 0; i < half; ++i) {
       const double power = -2.0 * static_cast<double>(i) / static_cast<double>(2 * half);
       const double angle = static_cast<double>(position) * std::pow(rotation.theta, power);
@@ -208,7 +224,7 @@ void HostPrimitives::rotate(const Rotation& rotation, Output values) {
       cosines[i] = static_cast<float>(std::cos(angle));
     }
     for (std::uint64_t sample = 0; sample < samples; ++sample) {
-      const std::uint64_t first = (sample * rotation.sequence + position) * width;
+      const std::uint64_t first = (sample * own + token) * width;
       widen_into(values.read(), first, width, row);
       for (float* head = row; head < row + width; head += rotation.head_dim)
         for (std::uint64_t i = 0; i < half; ++i) {

@@ -112,13 +112,13 @@ void HostPrimitives::drop(const Dropout& dropout, std::uint64_t count, Input x, 
   const std::uint32_t threshold = dropout.threshold();
   map<2, 1>(count, {x, f}, {y},
             [&](std::uint64_t first, std::size_t n, const auto& in, const auto& out) {
-              for (std::size_t i = 0; i < n; i += 4) {  // `first` divides by four
-                const Words words = random_words(dropout.stream, (first + i) / 4);
-                for (std::size_t j = i; j < std::min(n, i + 4); ++j) {
-                  const bool kept = words.word[j - i] >= threshold;
-                  mask[first + j] = kept ? 1 : 0;
-                  out[0][j] = (kept ? in[1][j] * scale : 0.0f) + (in[0] ? in[0][j] : 0.0f);
-                }
+              Words words{};
+              for (std::size_t i = 0; i < n; ++i) {
+                const std::uint64_t element = dropout.first + first + i;
+                if (i == 0 || element % 4 == 0) words = random_words(dropout.stream, element / 4);
+                const bool kept = words.word[element % 4] >= threshold;
+                mask[first + i] = kept ? 1 : 0;
+                out[0][i] = (kept ? in[1][i] * scale : 0.0f) + (in[0] ? in[0][i] : 0.0f);
               }
             });
 }

@@ -12,7 +12,7 @@ void HostPrimitives::embed(const Embedding& call, Input words, Input positions, 
   for (std::uint64_t row = 0; row < call.rows; ++row) {
     widen_into(words, call.text.input(row) * n, n, values);
     if (call.positions > 0) {
-      const std::uint64_t position = row % call.text.sequence + call.position_offset;
+      const std::uint64_t position = call.text.position(row) + call.position_offset;
       const float* const other = widen(positions, position * n, n, wide);
       for (std::size_t i = 0; i < n; ++i) values[i] += other[i];
     }
@@ -40,10 +40,10 @@ void HostPrimitives::embed_backward(const Embedding& call, Input hidden_gradient
   }
   if (call.positions == 0) return;
   if (!positions.add) zero(positions.data, call.positions * n * size_of(positions.type));
-  for (std::uint64_t position = 0; position < call.text.sequence; ++position) {
+  for (std::uint64_t token = 0; token < call.text.own(); ++token) {
     begin();
-    for (std::uint64_t row = position; row < call.rows; row += call.text.sequence) add_row(row);
-    narrow(sums, positions, (position + call.position_offset) * n, n);
+    for (std::uint64_t row = token; row < call.rows; row += call.text.own()) add_row(row);
+    narrow(sums, positions, (call.text.position(token) + call.position_offset) * n, n);
   }
 }
 

@@ -29,7 +29,33 @@ SyntheticText Call::text() const {
   text.tokens = random_stream(RandomUse::tokens, key);
   text.vocabulary = architecture().vocabulary;
   text.sequence = workload().sequence;
+  text.share = share();
   return text;
+}
+
+TokenShare Call::share_of(std::uint64_t context_rank) const {
+  const std::uint64_t ranks = workload().context, own = workload().sequence / ranks;
+  if (ranks == 1) return {};
+  if (workload().context_in_ring)
+    return {own, context_rank * (own / 2), (2 * ranks - 1 - context_rank) * (own / 2)};
+  const std::uint64_t first = context_rank * own;
+  return {own, first, first + own / 2};
+}
+
+std::vector<Call::Run> Call::runs(std::uint64_t elements) const {
+  Dropout dropped = dropout();
+  const TokenShare mine = share();
+  if (mine.tokens == 0) return {{0, elements, dropped}};
+  const std::uint64_t width = elements / tokens(), half = mine.tokens / 2;
+  std::vector<Run> all;
+  for (std::uint64_t sample = 0; sample < workload().micro_batch; ++sample)
+    for (const auto& [first, last] :
+         {std::pair(std::uint64_t{0}, half), std::pair(half, mine.tokens)}) {
+      if (first == last) continue;
+      dropped.first = (sample * workload().sequence + mine.position(first)) * width;
+      all.push_back({(sample * mine.tokens + first) * width, (last - first) * width, dropped});
+    }
+  return all;
 }
 
 Dropout Call::dropout() const {
@@ -53,8 +79,11 @@ AttentionShape Call::attention_shape() const {
   AttentionShape shape;
   shape.samples = workload().micro_batch;
   shape.sequence = workload().sequence;
-  shape.heads = a.heads;
-  shape.kv_heads = a.kv_heads;
+  const std::uint64_t ranks = workload().context_in_ring ? 1 : workload().context;
+  shape.heads = a.heads / ranks;
+  shape.kv_heads = a.kv_heads / ranks;
+  shape.all_heads = a.heads;
+  shape.first_head = ranks == 1 ? 0 : moment.share * shape.heads;
   shape.head_dim = a.head_dim;
   shape.causal = op.causal;
   shape.scale = 1.0f / std::sqrt(static_cast<float>(a.head_dim));

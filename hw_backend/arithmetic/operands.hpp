@@ -2,6 +2,8 @@
 
 #include "hw_backend/arithmetic/execute.hpp"
 
+#include <vector>
+
 namespace spillway::hw_backend {
 
 /// One call of `execute`.
@@ -19,9 +21,19 @@ struct Call {
   std::uint64_t tokens() const { return workload().tokens(); }
   Element element() const;  ///< of weights, activations and gradients
   SyntheticText text() const;
+  /// Of the tokens of each sample, those of this rank.
+  TokenShare share() const { return share_of(moment.share); }
+  TokenShare share_of(std::uint64_t context_rank) const;
   /// Of the operator: of hidden states, or of attention weights.
   Dropout dropout() const;
+  /// Elements [at, at + count) of hidden states that follow each other in those of all ranks too.
+  struct Run {
+    std::uint64_t at, count;
+    Dropout dropout;
+  };
+  std::vector<Run> runs(std::uint64_t elements) const;
   Norm norm(std::uint64_t elements, std::uint64_t width) const;
+  /// Of all tokens and this rank's heads; where context ranks are in a ring, of all heads.
   AttentionShape attention_shape() const;
 };
 
@@ -65,6 +77,8 @@ Output from(Output x, std::uint64_t elements);
 void weight_norms(const Call& call);
 void magnitude(const Call& call);
 void magnitude_backward(const Call& call);
+void attention_block(const Call& call);
+void attention_block_backward(const Call& call);
 void attention(const Call& call);
 void attention_backward(const Call& call);
 void fused_loss(const Call& call);

@@ -63,7 +63,7 @@ struct Rescale {
   const float* norms = nullptr;
 };
 
-/// Rotary positions of rows [samples x sequence, heads x head_dim]: in each head, element i turns
+/// Rotary positions of rows [samples x own tokens, heads x head_dim]: in each head, element i turns
 /// with element i + head_dim / 2 by position x theta^(-2 i / head_dim).
 ///   Source  Su et al.: RoFormer (2021), 3.2.2; halves instead of pairs as in Hugging Face's llama
 struct Rotation {
@@ -72,6 +72,7 @@ struct Rotation {
   bool back = false;          ///< by the opposite angle: what gradients need
   std::uint64_t rotated = 0;  ///< only the first elements of a head turn, as if it were so wide; 0:
                               ///< all
+  TokenShare share{};         ///< of the sequence, which the rows are of
 };
 
 /// Queries [samples x sequence, heads x head_dim], keys and values [samples x sequence, kv_heads x
@@ -80,8 +81,18 @@ struct AttentionShape {
   std::uint64_t samples = 0, sequence = 0, heads = 0, kv_heads = 0, head_dim = 0;
   bool causal = false;
   float scale = 1;  ///< of the scores: 1 / sqrt(head_dim)
-  /// Of the softmax, element ((sample x heads + head) x sequence + query) x sequence + key.
+  /// Of the softmax, element ((sample x heads + head) x sequence + query) x sequence + key, of all
+  /// heads.
   Dropout dropout;
+  /// Of heads that ranks share: where those here begin, and how many there are; 0: these are all.
+  std::uint64_t first_head = 0, all_heads = 0;
+
+  /// The first element for the dropout of a query of one of these heads.
+  SPILLWAY_ANYWHERE std::uint64_t first_element(std::uint64_t sample, std::uint64_t head,
+                                                std::uint64_t query) const {
+    const std::uint64_t of_sample = all_heads == 0 ? heads : all_heads;
+    return ((sample * of_sample + first_head + head) * sequence + query) * sequence;
+  }
 };
 
 /// Operands of `attention`; log_sum_exp [samples x sequence, heads] fp32, of the scaled scores.
@@ -89,7 +100,10 @@ struct AttentionForward {
   Input query, key, value;
   Output output;
   float* log_sum_exp = nullptr;
+  /// Output and log_sum_exp are of other keys, which these join; without dropout.
+  bool grows = false;
 };
+/// Of the same operands where keys have joined: output and log_sum_exp are those of all keys.
 struct AttentionBackward {
   Input output_gradient, query, key, value, output;
   const float* log_sum_exp = nullptr;

@@ -85,6 +85,9 @@ SPILLWAY_ANYWHERE inline std::uint32_t below(std::uint32_t range, std::uint32_t 
 struct Dropout {
   float probability = 0;  ///< of an element to become 0; the others grow by 1 / (1 - probability)
   RandomStream stream;
+  /// Added to the number of an element: what lies here begins so far inside of a tensor that ranks
+  /// share.
+  std::uint64_t first = 0;
 
   SPILLWAY_ANYWHERE float scale() const { return 1.0f / (1.0f - probability); }
   /// An element is kept when its word is at least this.
@@ -93,7 +96,27 @@ struct Dropout {
   }
   /// Whether `element` is kept; four elements share one `random_words`.
   SPILLWAY_ANYWHERE bool keeps(std::uint64_t element) const {
-    return random_words(stream, element / 4).word[element % 4] >= threshold();
+    const std::uint64_t at = first + element;
+    return random_words(stream, at / 4).word[at % 4] >= threshold();
+  }
+};
+
+// ---- Samples that ranks share
+
+/// Which tokens of each sample lie here: two pieces, of which the second may follow the first.
+struct TokenShare {
+  std::uint64_t tokens = 0;             ///< of each sample; 0: all
+  std::uint64_t first = 0, second = 0;  ///< positions where the pieces begin
+
+  /// Tokens here of a sample of `sequence`.
+  SPILLWAY_ANYWHERE std::uint64_t of(std::uint64_t sequence) const {
+    return tokens == 0 ? sequence : tokens;
+  }
+  /// Where in its sample the `token`-th one here is.
+  SPILLWAY_ANYWHERE std::uint64_t position(std::uint64_t token) const {
+    const std::uint64_t half = tokens / 2;
+    if (tokens == 0) return token;
+    return token < half ? first + token : second + (token - half);
   }
 };
 
@@ -131,6 +154,7 @@ struct SyntheticText {
   RandomStream successors;  ///< keyed by the seed alone: the chain is the same all along
   std::uint64_t vocabulary = 1;
   std::uint64_t sequence = 1;  ///< tokens of a sample
+  TokenShare share{};          ///< of its tokens, which rows are of
 
   static constexpr std::uint64_t piece = 32;
   SPILLWAY_ANYWHERE std::uint32_t symbols() const {
@@ -154,13 +178,18 @@ struct SyntheticText {
     }
     return token_of(symbol);
   }
-  /// Token `row` of the micro-batch: samples one after the other.
+  /// Tokens of a sample that lie here.
+  SPILLWAY_ANYWHERE std::uint64_t own() const { return share.of(sequence); }
+  /// Where in its sample token `row` of the micro-batch is: samples one after the other.
+  SPILLWAY_ANYWHERE std::uint64_t position(std::uint64_t row) const {
+    return share.position(row % own());
+  }
   SPILLWAY_ANYWHERE std::uint64_t input(std::uint64_t row) const {
-    return token(row / sequence, row % sequence);
+    return token(row / own(), position(row));
   }
   /// What follows it.
   SPILLWAY_ANYWHERE std::uint64_t label(std::uint64_t row) const {
-    return token(row / sequence, row % sequence + 1);
+    return token(row / own(), position(row) + 1);
   }
 };
 

@@ -119,9 +119,10 @@ void require_support(const models::Model& model, const models::Workload& workloa
       frozen > 0 && frozen < tables, "training.frozen",
       "some tables of the embedding are frozen, others are not, which no device computes for real",
       "write \"embeddings\"");
-  refuse(workload.context > 1, "parallel.context",
-         std::to_string(workload.context) + " context ranks cannot compute for real",
-         "write 1; simulate knows more");
+  refuse(workload.context > 1 && workload.context_in_ring && workload.dropout_of_attention() > 0,
+         "parallel.context_kind",
+         "ranks in a ring drop no attention weights, which training.dropout asks for",
+         "write ulysses, or training.dropout 0");
   refuse(workload.tensor > 1, "parallel.tensor",
          std::to_string(workload.tensor) + " tensor ranks cannot compute for real",
          "write 1; simulate knows more");

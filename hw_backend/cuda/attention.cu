@@ -107,22 +107,46 @@ __device__ Row row_of(const AttentionShape& shape, const Block& block, std::uint
   row.token = block.sample * shape.sequence + query;
   row.seen = shape.causal ? query + 1 : block.keys;
   row.score = index * block.keys;
-  row.element = ((block.sample * shape.heads + row.head) * shape.sequence + query) * shape.sequence;
+  row.element = shape.first_element(block.sample, row.head, query);
   return row;
 }
 
-/// Scores become their softmax, dropped, in `weights`.
+/// log(exp(a) + exp(b))
+__device__ float joined(float a, float b) {
+  const float largest = fmaxf(a, b);
+  return largest + logf(expf(a - largest) + expf(b - largest));
+}
+
+__device__ void scale_head(const AttentionShape& shape, const Row& row, float factor, Output y) {
+  const std::uint64_t first = (row.token * shape.heads + row.head) * shape.head_dim;
+  for_eights_of_row(shape.head_dim, [&](std::uint64_t i, std::uint64_t some) {
+    Eight v = get8({y.data, y.type}, first + i, some);
+    for (int k = 0; k < 8; ++k) v.value[k] *= factor;
+    put8(y, first + i, some, v);
+  });
+}
+
+/// Scores become their softmax, dropped, in `weights`; where they join those of other keys, theirs
+/// in that of all, and what the others made of the output, `grown`, becomes its part.
 __global__ void softmax_of_block(AttentionShape shape, Block block, Input scores,
-                                 float* log_sum_exp, Output weights) {
+                                 float* log_sum_exp, Output weights, Output grown) {
   __shared__ float shared[block_threads];
   const float scale = shape.dropout.scale();
   for (std::uint64_t at = blockIdx.x; at < block.heads * block.rows; at += gridDim.x) {
     const Row row = row_of(shape, block, at);
+    const std::uint64_t sum = row.token * shape.heads + row.head;
+    const float others = grown.data ? log_sum_exp[sum] : 0.0f;
     const SoftmaxInput held(scores, row.score, row.seen);
     const SoftmaxRow sums = softmax_row(held, row.seen, shape.scale, shared);
-    const float inverse = 1.0f / sums.sum;
-    if (threadIdx.x == 0)
-      log_sum_exp[row.token * shape.heads + row.head] = sums.largest + logf(sums.sum);
+    float inverse = 1.0f / sums.sum, all = sums.largest + logf(sums.sum);
+    if (grown.data) {
+      const float own = all;
+      all = joined(others, own);
+      inverse *= expf(own - all);
+      scale_head(shape, row, expf(others - all), grown);
+    }
+    // all threads have read it: sums of the block lie between
+    if (threadIdx.x == 0) log_sum_exp[sum] = all;
     for_held_row<softmax_held>(
         block.keys, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
           Eight v = held.get(round, i, some);
@@ -197,6 +221,7 @@ void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForwa
   const std::uint64_t scores_bytes = in_lines(square * sizeof(float));
   std::byte* const scores = attention_.take(scores_bytes + square * size_of(type));
   std::byte* const weights = scores + scores_bytes;
+  const Output output{operands.output.data, operands.output.type, false};
   const auto work = [&](const Block& block) {
     Multiplication to_scores{block.rows, block.keys, shape.head_dim, block.heads};
     to_scores.a = queries_of(shape, block, operands.query);
@@ -206,11 +231,13 @@ void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForwa
     to_scores.batch_stride = block.rows * block.keys;
     multiply(to_scores);
     launch(stream_, "attention", on_device::softmax_of_block, block.heads * block.rows, shape,
-           block, Input(scores, Element::fp32), operands.log_sum_exp, Output{weights, type, false});
+           block, Input(scores, Element::fp32), operands.log_sum_exp, Output{weights, type, false},
+           operands.grows ? output : Output());
     Product to_output{block.rows, shape.head_dim, block.keys, block.heads};
     to_output.a = scores_of(block, weights, type);
     to_output.b = keys_of(shape, block, operands.value, false);
-    to_output.c = queries_of(shape, block, operands.output);
+    to_output.c = queries_of(shape, block, output);
+    to_output.c.values.add = operands.grows;
     product(to_output);
   };
   for (std::uint64_t sample = 0; sample < shape.samples; ++sample)

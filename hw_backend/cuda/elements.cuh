@@ -237,11 +237,12 @@ __device__ inline void put8(const Output& y, std::uint64_t first, std::uint64_t 
           static_cast<std::uint16_t>(words[i / 2] >> i % 2 * 16);
 }
 
-/// Which of the elements [first, first + 4) a dropout keeps.
+/// Which of the elements [element, element + 4) a dropout keeps.
 struct Kept {
   bool value[4];
 };
-__device__ inline Kept kept4(const Dropout& dropout, std::uint64_t first) {
+__device__ inline Kept kept4(const Dropout& dropout, std::uint64_t element) {
+  const std::uint64_t first = dropout.first + element;
   const std::uint32_t threshold = dropout.threshold();
   const Words words = random_words(dropout.stream, first / 4);
   const unsigned skipped = static_cast<unsigned>(first % 4);

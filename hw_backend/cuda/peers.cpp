@@ -21,6 +21,13 @@ void copy(cudaStream_t stream, std::byte* into, const std::byte* from, std::uint
     check(cudaMemcpyAsync(into, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
 }
 
+void copy(cudaStream_t stream, const Strided& pieces) {
+  if (pieces.pieces == 1) return copy(stream, pieces.into, pieces.from, pieces.bytes);
+  check(cudaMemcpy2DAsync(pieces.into, pieces.into_stride, pieces.from, pieces.from_stride,
+                          pieces.bytes, pieces.pieces, cudaMemcpyDefault, stream),
+        "cudaMemcpy2DAsync");
+}
+
 }  // namespace
 
 /// Kernels of this device may use `memory` as it lies.
@@ -98,7 +105,7 @@ void Peers::combine(cudaStream_t stream, const PeerCall& call) {
     case Collective::all_gather:
       return copy_gathered(call, on_stream);
     case Collective::all_to_all:
-      return copy_exchanged(call, on_stream);
+      return copy_exchanged(call, [&](const Strided& pieces) { copy(stream, pieces); });
     case Collective::ring_shift:
       return copy_shifted(call, on_stream);
     case Collective::all_reduce:

@@ -16,7 +16,7 @@ __global__ void embed(Embedding call, Input words, Input positions, Output hidde
   for (std::uint64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
     if (threadIdx.x == 0) word = call.text.input(row);
     __syncthreads();
-    const std::uint64_t position = row % call.text.sequence + call.position_offset;
+    const std::uint64_t position = call.text.position(row) + call.position_offset;
     for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
       Eight v = get8(words, word * n + i, some);
       if (call.positions > 0) {
@@ -94,17 +94,18 @@ __global__ void sum_words(Embedding call, const std::uint32_t* rows, const Uses*
   }
 }
 
-/// Position p of the sequence: its tokens of all samples, in order.
+/// A position of the sequence: its tokens of all samples, in order.
 __global__ void sum_positions(Embedding call, Input hidden, Output table) {
   const std::uint64_t n = call.width;
-  for (std::uint64_t position = blockIdx.x; position < call.text.sequence; position += gridDim.x)
+  const std::uint64_t own = call.text.own();
+  for (std::uint64_t token = blockIdx.x; token < own; token += gridDim.x)
     for_eights_of_row(n, [&](std::uint64_t column, std::uint64_t some) {
       Eight sum = {};
-      for (std::uint64_t row = position; row < call.rows; row += call.text.sequence) {
+      for (std::uint64_t row = token; row < call.rows; row += own) {
         const Eight more = get8(hidden, row * n + column, some);
         for (int k = 0; k < 8; ++k) sum.value[k] += more.value[k];
       }
-      put8(table, (position + call.position_offset) * n + column, some, sum);
+      put8(table, (call.text.position(token) + call.position_offset) * n + column, some, sum);
     });
 }
 
@@ -144,7 +145,8 @@ __global__ void rotate(Rotation rotation, Turning by, const Turn* turns, Output 
     const std::uint64_t i = at % by.eights * 8, rest = at / by.eights;
     const std::uint64_t row = rest / by.groups, group = rest % by.groups;
     const std::uint64_t some = by.half - i < 8 ? by.half - i : 8;
-    const std::uint64_t position = row % rotation.sequence;
+    const std::uint64_t position =
+        rotation.share.position(row % rotation.share.of(rotation.sequence));
     const Turn* const step = turns + position % turn_span * by.half + i;
     const Turn* const turn = turns + (turn_span + position / turn_span) * by.half + i;
     float s[8] = {}, c[8] = {};
@@ -198,7 +200,7 @@ void CudaPrimitives::embed_backward(const Embedding& call, Input hidden_gradient
          hidden_gradient, words);
   if (call.positions == 0) return;
   if (!positions.add) zero(positions.data, call.positions * call.width * size_of(positions.type));
-  launch(stream_, "embed_backward", on_device::sum_positions, call.text.sequence, call,
+  launch(stream_, "embed_backward", on_device::sum_positions, call.text.own(), call,
          hidden_gradient, positions);
 }
 

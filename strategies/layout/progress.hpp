@@ -19,7 +19,7 @@ class Progress {
 
   explicit Progress(const Job& job)
       : gradients_(static_cast<float>(job.scenario.training.gradient_accumulation *
-                                      job.scenario.parallel.data)) {
+                                      job.scenario.parallel.replicas())) {
     const bool scales = job.activation_type() == ElementType::fp16 &&
                         job.scenario.strategy.overflow_check != description::OverflowCheck::none;
     if (scales)
@@ -55,7 +55,7 @@ class Progress {
   }
 
  private:
-  float gradients_;  ///< summed into one: micro-batches of all data-parallel ranks
+  float gradients_;  ///< summed into one: micro-batches of all ranks with these weights
   float scale_ = 1;
   bool scales_ = false;
   std::uint64_t step_ = 0, updates_ = 0, good_steps_ = 0;

@@ -49,7 +49,7 @@ struct Numbers {
   std::uint64_t micro_batch = 0;  ///< of the step, from 0
   std::uint64_t update = 0;       ///< from 1: steps that were not skipped, this one included
   float loss_scale = 1;
-  float inverse_scale = 1;  ///< of a gradient: 1 / (loss scale x micro-batches x data ranks)
+  float inverse_scale = 1;  ///< of a gradient: 1 / (loss scale x micro-batches x replicas)
 };
 
 /// Kernels that are no operator of the step program.
@@ -145,6 +145,12 @@ struct StorageKernel {
 ///   ring_shift       in: [n]; out: [n], that of the member before; the first's comes from the last
 ///   In place         a shard may lie in the whole, where the member's own place in it is
 enum class Collective { all_gather, reduce_scatter, all_reduce, all_to_all, ring_shift };
+/// Of an all_to_all: in how many pieces of one length each part lies, the parts taking turns, in
+/// `in` and in `out` of its members. A part of some columns of a matrix has a piece in each row.
+struct PartPieces {
+  std::uint64_t in = 1, out = 1;
+  bool operator==(const PartPieces&) const = default;
+};
 std::string_view to_string(Collective collective);
 
 }  // namespace spillway::strategies

@@ -104,7 +104,7 @@ class Machine : public BlockOwner {
   ///           alignment short)
   ///   type  of the elements that a reduction adds: in fp32, in rank order, rounded once
   Op collective(Rank rank, Group group, Collective what, View in, View out, const After& after = {},
-                ElementType type = ElementType::fp32);
+                ElementType type = ElementType::fp32, PartPieces pieces = {});
   /// The fp32 number at the beginning of memory that no operation in flight writes; 0 where no real
   /// memory stands behind it.
   float number(const View& view);
@@ -286,7 +286,7 @@ class Machine : public BlockOwner {
   void check_extent(const View& view, StorageId storage) const;
   void check_range(const Stored& stored, Range range, const View& view, Rank rank) const;
   CollectiveRound& join_round(Group group, std::size_t position, Collective what,
-                              std::uint64_t bytes, ElementType type);
+                              std::uint64_t bytes, ElementType type, const PartPieces& pieces);
   void check_hazards(Operation& operation);
   [[noreturn]] void conflict(const Block& block, const Operation& one, const Operation& other);
   bool ordered(const Operation& earlier, Operation& later);

@@ -119,7 +119,7 @@ Op Machine::run(Rank rank, StorageId storage, StorageKernel kernel, const After&
 }
 
 Op Machine::collective(Rank rank, Group group, Collective what, View in, View out,
-                       const After& after, ElementType type) {
+                       const After& after, ElementType type, PartPieces pieces) {
   ENSURE(group.index < setup_.topology.groups.size(), "no such group");
   const auto& members = setup_.topology.groups[group.index];
   const auto self = std::find(members.begin(), members.end(), rank);
@@ -133,7 +133,7 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   check_operand(out, true, rank);
   check_shards(what, in, out, setup_.topology.size(group));
   if (members.size() == setup_.topology.size(group)) check_place(what, in, out, position);
-  CollectiveRound& round = join_round(group, position, what, bytes, type);
+  CollectiveRound& round = join_round(group, position, what, bytes, type, pieces);
   Operation& operation = issue(OperationKind::collective, rank, bytes);
   const bool in_place = in.block.get() == out.block.get() && in.offset == out.offset;
   operation.operands.emplace_back(std::move(out), models::Access::write);
@@ -152,25 +152,21 @@ float Machine::number(const View& view) {
 
 /// The oldest round of `group` that this member has not joined yet, else a new one.
 CollectiveRound& Machine::join_round(Group group, std::size_t position, Collective what,
-                                     std::uint64_t bytes, ElementType type) {
+                                     std::uint64_t bytes, ElementType type,
+                                     const PartPieces& pieces) {
   auto& rounds = rounds_[group.index];
   const auto open = std::find_if(rounds.begin(), rounds.end(), [&](const auto& round) {
     return round->members[position] == nullptr;
   });
   if (open == rounds.end()) {
     auto& round = rounds.emplace_back(std::make_unique<CollectiveRound>());
-    *round = {group,
-              what,
-              type,
-              bytes,
-              std::vector<Operation*>(setup_.topology.groups[group.index].size()),
-              0,
-              0,
-              collective_cost(what, bytes, group, setup_.topology)};
+    *round = {group,  what,  type,
+              pieces, bytes, std::vector<Operation*>(setup_.topology.groups[group.index].size()),
+              0,      0,     collective_cost(what, bytes, group, setup_.topology)};
     return *round;
   }
   CollectiveRound& round = **open;
-  ENSURE(round.what == what && round.bytes == bytes,
+  ENSURE(round.what == what && round.bytes == bytes && round.pieces == pieces,
          "members of a group call different collectives: " + std::string(to_string(round.what)) +
              " of " + std::to_string(round.bytes) + " B and " + std::string(to_string(what)) +
              " of " + std::to_string(bytes) + " B");

@@ -20,9 +20,10 @@ struct CollectiveRound {
   Group group;
   Collective what = Collective::all_gather;
   ElementType type = ElementType::fp32;  ///< of what a reduction adds
-  std::uint64_t bytes = 0;               ///< of the whole: gathered, scattered or reduced
-  std::vector<Operation*> members;       ///< of this node, in rank order, null until it joined
-  std::size_t ready = 0;                 ///< joined and past their dependencies
+  PartPieces pieces;
+  std::uint64_t bytes = 0;          ///< of the whole: gathered, scattered or reduced
+  std::vector<Operation*> members;  ///< of this node, in rank order, null until it joined
+  std::size_t ready = 0;            ///< joined and past their dependencies
   std::size_t joined = 0;
   CollectiveCost cost;
 };

@@ -35,6 +35,10 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   numerics.lora = scenario.training.lora;
   numerics.frozen = scenario.training.frozen;
   numerics.data = scenario.parallel.data;
+  numerics.context = scenario.parallel.context;
+  numerics.context_in_ring =
+      numerics.context > 1 && scenario.parallel.context_kind == description::ContextKind::ring;
+  const std::uint64_t replicas = scenario.parallel.replicas();
   numerics.tensor = scenario.parallel.tensor;
   numerics.micro_batches = scenario.training.gradient_accumulation;
   numerics.sum = kernel_type(numerics.precision);
@@ -48,10 +52,10 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   if (numerics.micro_batches > 1) {
     if (!narrow) numerics.sum = ElementType::fp32;
     numerics.reduces_each =
-        numerics.data > 1 && !sums_first && (offloads || scenario.parallel.zero_stage >= 2);
+        replicas > 1 && !sums_first && (offloads || scenario.parallel.zero_stage >= 2);
   }
   numerics.sums_in_kernels = numerics.micro_batches > 1 && (!offloads || sums_first) &&
-                             (by_layer || scenario.parallel.zero_stage < 2 || numerics.data == 1) &&
+                             (by_layer || scenario.parallel.zero_stage < 2 || replicas == 1) &&
                              (strategy.gradients.fused_accumulation || sums_first) &&
                              numerics.sum == kernel_type(numerics.precision);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;

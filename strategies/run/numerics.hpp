@@ -12,7 +12,8 @@ struct Numerics {
   description::Method method = description::Method::full;
   description::Lora lora{};
   std::vector<std::string> frozen{};
-  std::uint64_t data = 1, tensor = 1;
+  std::uint64_t data = 1, context = 1, tensor = 1;
+  bool context_in_ring = false;  ///< attention adds up block by block, as they come
   std::uint64_t micro_batches = 1;
   /// Type in which micro-batches add up; equal to the kernels' where there is one only.
   description::ElementType sum = description::ElementType::fp32;

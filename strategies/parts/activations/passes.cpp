@@ -135,7 +135,8 @@ Op PassIssuer::meet(const PassPlan::Segment& segment) {
   for (const PlannedOperand& operand : segment.of) views.push_back(view_of(operand, operands_));
   const auto meets = [&](Group group, Collective what) {
     return machine_.collective(rank_, group, what, views.front(), views.back(), issued_.last,
-                               segment.of.front().type);
+                               segment.of.front().type,
+                               {segment.then->pieces_out, segment.then->pieces_in});
   };
   switch (segment.then->kind) {
     case models::OperatorKind::all_reduce:

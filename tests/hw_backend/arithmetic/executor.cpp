@@ -59,6 +59,11 @@ Array Executor::array(models::TensorId tensor) {
   return {memory(tensor).data(), wide ? Element::fp32 : element_};
 }
 
+void Executor::begin(bool fresh) {
+  loss_ = 0;
+  begun_.assign(weights(), !fresh);
+}
+
 double Executor::forward(Moment moment) {
   loss_ = 0;
   run(program_.forward, moment);

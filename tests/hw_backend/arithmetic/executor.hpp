@@ -40,6 +40,9 @@ class Executor {
   double forward(Moment moment = {});
   void backward(Moment moment = {}, bool fresh = true);
   void run(models::Span span, Moment moment);
+  /// Before steps of `run` that make a whole pass: no loss, and gradients that begin.
+  void begin(bool fresh = true);
+  double loss() const { return loss_; }
   /// Adam on masters of the executor's own (in pure 16 bit: on the weights).
   void update(std::uint64_t step, double learning_rate, double loss_scale);
 

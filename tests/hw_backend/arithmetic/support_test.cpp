@@ -82,6 +82,15 @@ TEST(Support, WhatIsSimulatedOnlySaysWhatToWrite) {
   }
 }
 
+TEST(Support, RanksInARingDropNoAttentionWeights) {
+  models::Workload workload = small_workload();
+  workload.context = 2;
+  workload.dropout = 0.1;
+  EXPECT_NO_THROW(require_support(model_of(small_gpt2), workload));
+  workload.context_in_ring = true;
+  EXPECT_THROW(require_support(model_of(small_gpt2), workload), description::ScenarioError);
+}
+
 TEST(Support, EveryReasonIsNamedAtOnce) {
   const auto found = complaints(R"({"model_type": "mixtral"})", 2, 1.0);
   ASSERT_EQ(found.size(), 3u);

@@ -63,6 +63,28 @@ void check_attention(Device& device, Report& report, const AttentionShape& shape
   }
 }
 
+/// Keys of another rank join the first ones.
+void joining_keys(Device& device, Report& report) {
+  for (const Element type : all_types) {
+    Session session(device, report);
+    AttentionShape shape = shape_of(1, 67, 4, 2, 16, true);
+    Attended own(device, shape, type), other(device, shape, type);
+    session.both([&](Primitives& p, Side side) {
+      AttentionForward call{own.query.in(side), own.key.in(side), own.value.in(side),
+                            own.output.out(side), own.log_sum_exp.as<float>(side)};
+      shape.causal = true;
+      p.attention(shape, call);
+      call.key = other.value.in(side);
+      call.value = other.query_gradient.in(side);
+      call.grows = true;
+      shape.causal = false;
+      p.attention(shape, call);
+    });
+    session.near("joined, log of sums", own.log_sum_exp, precision_of(Element::fp32));
+    session.near("joined", own.output, 3 * precision_of(type));
+  }
+}
+
 void attentions(Device& device, Report& report) {
   for (const bool causal : {false, true}) {
     check_attention(device, report, shape_of(2, 12, 4, 2, 6, causal));
@@ -102,6 +124,7 @@ constexpr Check checks[] = {
     {"AttentionInSeveralBlocksIsTheProcessors", attention_in_blocks},
     {"AttentionDropsWhatTheProcessorDrops", attention_drops},
     {"AttentionRepeats", attention_repeats},
+    {"KeysThatJoinOthersAreTheProcessors", joining_keys},
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ void check_collective(Device& device, Report& report, Collective what, Element t
   const bool shards_in = what == Collective::all_gather;
   const bool shards_out = what == Collective::reduce_scatter;
   std::vector<std::unique_ptr<Operand>> in, out;
-  PeerCall call{what, type, whole * size_of(type), {}, {}};
+  PeerCall call{what, type, whole * size_of(type), {}, {}, {}};
   for (std::uint32_t member = 0; member < members; ++member) {
     in.push_back(std::make_unique<Operand>(device, shards_in ? each : whole, type, member + 1));
     out.push_back(std::make_unique<Operand>(device, shards_out ? each : whole, type, member + 9));
@@ -58,11 +58,19 @@ void check_collective(Device& device, Report& report, Collective what, Element t
                                 ": " + std::to_string(wrong) + " elements are wrong");
 }
 
+/// Where element `i` of part `part` lies, parts of `each` elements in `pieces` that take turns.
+std::uint64_t place_of(std::uint64_t part, std::uint64_t i, std::uint64_t each,
+                       std::uint64_t pieces) {
+  const std::uint64_t piece = each / pieces;
+  return (i / piece * members + part) * piece + i % piece;
+}
+
 /// Three ranks on one device, each with a part for each.
-void check_exchange(Device& device, Report& report, Element type) {
-  constexpr std::uint64_t each = 1003, whole = members * each;
+void check_exchange(Device& device, Report& report, Element type,
+                    const strategies::PartPieces& pieces) {
+  constexpr std::uint64_t each = 1008, whole = members * each;
   std::vector<std::unique_ptr<Operand>> in, out;
-  PeerCall call{Collective::all_to_all, type, whole * size_of(type), {}, {}};
+  PeerCall call{Collective::all_to_all, type, whole * size_of(type), pieces, {}, {}};
   for (std::uint32_t member = 0; member < members; ++member) {
     in.push_back(std::make_unique<Operand>(device, whole, type, member + 1));
     out.push_back(std::make_unique<Operand>(device, whole, type, member + 9));
@@ -75,15 +83,18 @@ void check_exchange(Device& device, Report& report, Element type) {
     std::vector<std::byte> values(whole * size_of(type));
     copy_now(device, values.data(), call.out[member], values.size());
     for (std::uint64_t i = 0; i < whole; ++i)
-      wrong += load({values.data(), type}, i) !=
-               load(in[i / each]->array(Side::host), member * each + i % each);
+      wrong += load({values.data(), type}, place_of(i / each, i % each, each, pieces.out)) !=
+               load(in[i / each]->array(Side::host), place_of(member, i % each, each, pieces.in));
   }
   report.expect(wrong == 0, "all_to_all of " + std::string(to_string(type)) + ": " +
                                 std::to_string(wrong) + " elements are wrong");
 }
 
 void collectives(Device& device, Report& report) {
-  for (const Element type : all_types) check_exchange(device, report, type);
+  for (const Element type : all_types)
+    for (const strategies::PartPieces& pieces :
+         {strategies::PartPieces{}, {12, 2}, {2, 12}, {1, 4}, {6, 6}})
+      check_exchange(device, report, type, pieces);
 
   for (const Element type : all_types)
     for (const bool in_place : {false, true})

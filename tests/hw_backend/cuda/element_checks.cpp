@@ -130,6 +130,8 @@ Dropout half_dropped() {
 void dropouts(Device& device, Report& report) {
   Session session(device, report);
   const Dropout dropout = half_dropped();
+  Dropout later = dropout;
+  later.first = 1003;
   for (const Element type : all_types) {
     Operand x(device, some, type, 1), f(device, some, type, 2), y(device, some, type, 3);
     Operand alone(device, some, type, 4), dx(device, some, type, 5);
@@ -137,7 +139,7 @@ void dropouts(Device& device, Report& report) {
     session.both([&](Primitives& p, Side side) {
       auto* const bytes = mask.as<std::uint8_t>(side);
       p.drop(dropout, some, x.in(side), f.in(side), bytes, y.out(side));
-      p.drop(dropout, some, Input(), f.in(side), bytes + some, alone.out(side));
+      p.drop(later, some, Input(), f.in(side), bytes + some, alone.out(side));
       p.drop_backward(dropout, some, x.in(side), bytes, dx.out(side));
     });
     session.equal("mask", mask);

@@ -193,14 +193,18 @@ void losses(Device& device, Report& report) {
 void embeddings(Device& device, Report& report) {
   Session session(device, report);
   for (const Element type : all_types)
-    for (const std::uint64_t positions : {0u, 34u}) {
+    for (const std::uint64_t positions : {0u, 34u, 66u}) {
       // more tokens than a block looks at together
       constexpr std::uint64_t vocabulary = 300, width = 270, sequence = 32, rows = 9 * sequence;
-      const Embedding call{text_of(vocabulary, sequence), rows, width, positions,
-                           positions > 0 ? 2u : 0u};
-      Operand words(device, vocabulary * width, type, 1), places(device, 34 * width, type, 2);
+      Embedding call{text_of(vocabulary, sequence), rows, width, positions,
+                     positions > 0 ? 2u : 0u};
+      if (positions == 66) {  // half of the tokens of each sample, in two pieces
+        call.text.sequence = 2 * sequence;
+        call.text.share = {sequence, 5, 40};
+      }
+      Operand words(device, vocabulary * width, type, 1), places(device, 66 * width, type, 2);
       Operand hidden(device, rows * width, type, 3), dwords(device, vocabulary * width, type, 4);
-      Operand dplaces(device, 34 * width, type, 5), more(device, vocabulary * width, type, 6);
+      Operand dplaces(device, 66 * width, type, 5), more(device, vocabulary * width, type, 6);
       const auto work = [&](Primitives& p, Side side) {
         const bool has = positions > 0;
         p.embed(call, words.in(side), has ? places.in(side) : Input(), hidden.out(side));
@@ -223,9 +227,15 @@ void rotations(Device& device, Report& report) {
   for (const Element type : all_types)
     for (const bool back : {false, true}) {
       const Rotation rotation{2 * 50, 50, 3, 10, 10000, back};
-      Operand values(device, 100 * 30, type, 1);
-      session.both([&](Primitives& p, Side side) { p.rotate(rotation, values.out(side)); });
+      Rotation shared{2 * 25, 600, 3, 10, 10000, back};
+      shared.share = {25, 100, 400};
+      Operand values(device, 100 * 30, type, 1), later(device, 50 * 30, type, 2);
+      session.both([&](Primitives& p, Side side) {
+        p.rotate(rotation, values.out(side));
+        p.rotate(shared, later.out(side));
+      });
       session.near("rotation", values, precision_of(type));
+      session.near("rotation of two pieces", later, precision_of(type));
     }
 }
 

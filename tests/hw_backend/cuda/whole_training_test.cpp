@@ -21,6 +21,12 @@ const Way ways[] = {
     {"two_ranks_of_zero_infinity_in_fp16",
      {"parallel.data=2", "training.precision=fp16_mixed"},
      {.blocks = 1, .feed_forward = 4096}},
+    {"two_ranks_that_share_samples",
+     {"parallel.context=2", "training.dropout=0.1"},
+     {.blocks = 1, .feed_forward = 4096}},
+    {"two_ranks_in_a_ring",
+     {"parallel.context=2", "parallel.context_kind=ring"},
+     {.blocks = 1, .feed_forward = 4096}},
 };
 
 class WholeTraining : public ::testing::TestWithParam<Way> {};

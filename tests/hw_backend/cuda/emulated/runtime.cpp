@@ -232,6 +232,17 @@ cudaError_t cudaMemcpyAsync(void* into, const void* from, std::size_t bytes, cud
     std::memmove(into, from, bytes);
   });
 }
+cudaError_t cudaMemcpy2DAsync(void* into, std::size_t into_pitch, const void* from,
+                              std::size_t from_pitch, std::size_t width, std::size_t height,
+                              cudaMemcpyKind, cudaStream_t stream) {
+  if (width > into_pitch || width > from_pitch) return cudaErrorInvalidValue;
+  emulated::count_copy(into, from);
+  return enqueue_emulated(stream, [=] {
+    for (std::size_t row = 0; row < height; ++row)
+      std::memmove(static_cast<std::byte*>(into) + row * into_pitch,
+                   static_cast<const std::byte*>(from) + row * from_pitch, width);
+  });
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   if (const cudaError_t fault = emulated::begin_call()) return fault;
