@@ -21,6 +21,8 @@ struct Call {
   SyntheticText text() const;
   /// Of the operator: of hidden states, or of attention weights.
   Dropout dropout() const;
+  /// Of the operator's layer.
+  Routing routing() const;
   Norm norm(std::uint64_t elements, std::uint64_t width) const;
   AttentionShape attention_shape() const;
 };
@@ -62,6 +64,15 @@ class OperandReader {
 Input from(Input x, std::uint64_t elements);
 Output from(Output x, std::uint64_t elements);
 
+void product(const Call& call);
+void product_input_gradient(const Call& call);
+void product_weight_gradient(const Call& call);
+void scatter_experts(const Call& call);
+void scatter_experts_backward(const Call& call);
+void gather_experts(const Call& call);
+void gather_experts_backward(const Call& call);
+void weighing(const Call& call);
+void weighing_backward(const Call& call);
 void weight_norms(const Call& call);
 void magnitude(const Call& call);
 void magnitude_backward(const Call& call);
