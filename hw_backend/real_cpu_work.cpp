@@ -103,9 +103,9 @@ void first_values(const WorkContext& context, const RawCpuKernel& kernel, Team& 
     }
     const Lowering& lowering = *context.lowering;
     const std::uint64_t width = size_of(operand.type), room = operand.bytes / width;
-    const std::uint64_t all = lowering.model->weights.at(operand.index).parameters.value();
-    const std::uint64_t first = kernel.first_element;
-    const std::uint64_t count = first >= all ? 0 : std::min(room, all - first);
+    const WorkContext::Part own = context.part_of(operand.index);
+    const std::uint64_t first = own.first + kernel.first_element;
+    const std::uint64_t count = own.count(kernel.first_element, room);
     team.run((count + part - 1) / part, [&](std::size_t i) {
       const std::uint64_t begin = i * part;
       initial_values(*lowering.model, lowering.seed, operand.index, first + begin,
@@ -115,10 +115,11 @@ void first_values(const WorkContext& context, const RawCpuKernel& kernel, Team& 
   }
 }
 
-void keep_master(std::vector<float>& whole, ConstArray values, std::uint64_t first,
-                 std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count && first + i < whole.size(); ++i)
-    whole[first + i] = load(values, i);
+/// Elements [first, first + count) of the rank's part.
+void keep_master(std::vector<float>& whole, const WorkContext::Part& part, ConstArray values,
+                 std::uint64_t first, std::uint64_t count) {
+  const std::uint64_t kept = part.count(first, count);
+  for (std::uint64_t i = 0; i < kept; ++i) whole.at(part.first + first + i) = load(values, i);
 }
 
 /// A byte of each page, by one thread.
@@ -128,19 +129,21 @@ void touch(const RawCpuKernel& kernel) {
     for (std::size_t at = 0; at < operand.bytes; at += page) operand.data[at] = std::byte{0};
 }
 
-void checkpoint(const RawCpuKernel& kernel, std::vector<std::vector<float>>& masters) {
+void checkpoint(const WorkContext& context, const RawCpuKernel& kernel,
+                std::vector<std::vector<float>>& masters) {
   if (!kernel.group) {
     const RawOperand& only = kernel.operands.front();
-    keep_master(masters.at(only.index), {only.data, only.type}, kernel.first_element,
-                kernel.elements);
+    keep_master(masters.at(only.index), context.part_of(only.index), {only.data, only.type},
+                kernel.first_element, kernel.elements);
     return;
   }
   for (std::uint32_t i = 0; i < kernel.group->members.size(); ++i) {
     const auto& member = kernel.group->members[i];
     const auto master = member_array(kernel, Role::master, i);
     ENSURE(master, "a checkpoint lacks a master");
-    keep_master(masters.at(member.weight), *master, kernel.share * member.elements,
-                member.elements);
+    const WorkContext::Part part = context.part_of(member.weight);
+    keep_master(masters.at(member.weight), part, *master,
+                kernel.share / part.ranks * member.elements, member.elements);
   }
 }
 
@@ -196,7 +199,7 @@ bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team
       first_values(context, kernel, team);
       return false;
     case CpuWork::checkpoint:
-      checkpoint(kernel, masters);
+      checkpoint(context, kernel, masters);
       return false;
     case CpuWork::products:
       break;

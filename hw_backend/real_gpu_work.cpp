@@ -7,21 +7,15 @@ using strategies::Role;
 
 namespace {
 
-/// Elements of weight `index` that lie in [first, first + room).
-std::uint64_t elements_in(const Lowering& lowering, std::uint32_t index, std::uint64_t first,
-                          std::uint64_t room) {
-  const std::uint64_t all = lowering.model->weights.at(index).parameters.value();
-  return first >= all ? 0 : std::min(room, all - first);
-}
-
 /// First values, then zeros up to the end of the share.
 void initialize(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
                 std::uint32_t weight, Output into, std::uint64_t room) {
   const Lowering& lowering = *context.lowering;
-  const std::uint64_t count = elements_in(lowering, weight, kernel.first_element, room);
+  const WorkContext::Part part = context.part_of(weight);
+  const std::uint64_t count = part.count(kernel.first_element, room);
   if (count)
     device.initialize(initial_rule(*lowering.model, weight), initial_stream(lowering.seed, weight),
-                      kernel.first_element, count, into);
+                      part.first + kernel.first_element, count, into);
   const std::uint64_t width = size_of(into.type);
   if (count < room) device.zero(into.data + count * width, (room - count) * width);
 }
@@ -170,6 +164,13 @@ void compute(Primitives& device, const WorkContext& context, const RawGpuKernel&
 }
 
 }  // namespace
+
+WorkContext::Part WorkContext::part_of(std::uint32_t weight) const {
+  const models::StepProgram& program = *lowering->program;
+  const std::uint64_t elements = program.tensors[weight].elements, ranks = program.workload.expert;
+  if (!lowering->model->weights.at(weight).routed) return {0, elements};
+  return {data_index % ranks * elements, elements, ranks};
+}
 
 RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
     : operation(kernel.operation),

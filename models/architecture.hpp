@@ -82,6 +82,13 @@ struct StateSpace {
 };
 
 /// What mixes the tokens of a block.
+/// What each of a token's experts counts.
+///   softmax_of_chosen  softmax of the logits of the chosen experts: also what is left where that of
+///                      all experts is divided by the sum of the chosen
+///   softmax_of_all     the chosen of the softmax of all, whose sum is less than 1
+///   other              sigmoids, groups, corrections
+enum class RouterRule { softmax_of_chosen, softmax_of_all, other };
+
 enum class Mixer { attention, delta_rule, state_space, none };
 
 /// Sizes of a block that differ from the architecture's; 0: they do not.
@@ -129,6 +136,7 @@ struct Architecture {
   bool shared_gate = false;         ///< their output is weighed by a row of its own (Qwen 2)
   std::uint64_t expert_latent = 0;  ///< width that experts read and write; 0: the hidden one
   ExpertLayout expert_layout = ExpertLayout::stacked;  ///< no key says so: training.experts does
+  RouterRule router_rule = RouterRule::other;
   bool router_bias = false;
   bool expert_bias = false;
   bool router_scales = false;         ///< norm of the router's input, and a factor an expert

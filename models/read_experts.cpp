@@ -6,11 +6,18 @@ namespace spillway::models {
 
 namespace {
 
+/// Types that divide by the sum of the chosen, or do not, as a key says.
+RouterRule read_router_rule(ConfigKeys& keys) {
+  return keys.flag("norm_topk_prob", false) ? RouterRule::softmax_of_chosen
+                                            : RouterRule::softmax_of_all;
+}
+
 void read_mixtral(ConfigKeys& keys, Architecture& a) {
   read_rotary(keys, a, {32000, 4096, 14336, 32, 32, 8, 131072, 1e-5, 1e6});
   a.expert_ffn = a.ffn;
   a.experts = keys.count("num_local_experts", 8);
   a.experts_per_token = keys.count("num_experts_per_tok", 2);
+  a.router_rule = RouterRule::softmax_of_chosen;
   check_experts(keys, a, "num_experts_per_tok", "num_local_experts");
   read_windows(keys, a, read_window(keys, "sliding_window", 0), 0);
 }
@@ -33,6 +40,7 @@ void read_qwen2_moe(ConfigKeys& keys, Architecture& a) {
   a.qkv_bias = keys.flag("qkv_bias", true);
   a.experts = keys.count_or_zero("num_experts", 60);
   a.experts_per_token = keys.count("num_experts_per_tok", 4);
+  a.router_rule = read_router_rule(keys);
   a.expert_ffn = keys.count("moe_intermediate_size", 1408);
   a.shared_ffn = keys.count_or_zero("shared_expert_intermediate_size", 5632);
   a.shared_gate = a.shared_ffn > 0;
@@ -46,6 +54,7 @@ void read_qwen3_moe(ConfigKeys& keys, Architecture& a) {
   a.head_norm = HeadNorm::per_head;
   a.experts = keys.count_or_zero("num_experts", 128);
   a.experts_per_token = keys.count("num_experts_per_tok", 8);
+  a.router_rule = read_router_rule(keys);
   a.expert_ffn = keys.count("moe_intermediate_size", 768);
   check_experts(keys, a, "num_experts_per_tok", "num_experts");
   place_qwen_experts(keys, a);
@@ -58,6 +67,7 @@ void read_olmoe(ConfigKeys& keys, Architecture& a) {
   a.expert_ffn = a.ffn;
   a.experts = keys.count("num_experts", 64);
   a.experts_per_token = keys.count("num_experts_per_tok", 8);
+  a.router_rule = read_router_rule(keys);
   check_experts(keys, a, "num_experts_per_tok", "num_experts");
 }
 
@@ -67,6 +77,7 @@ void read_granite_moe(ConfigKeys& keys, Architecture& a) {
   a.expert_ffn = a.ffn;
   a.experts = keys.count("num_local_experts", 8);
   a.experts_per_token = keys.count("num_experts_per_tok", 2);
+  a.router_rule = RouterRule::softmax_of_chosen;
   a.shared_ffn = keys.count_or_zero("shared_intermediate_size", 0);
   check_experts(keys, a, "num_experts_per_tok", "num_local_experts");
 }
@@ -88,6 +99,7 @@ void read_ernie_moe(ConfigKeys& keys, Architecture& a) {
   a.qkv_bias = a.attention_output_bias = a.ffn_bias = keys.flag("use_bias", false);
   a.experts = keys.count("moe_num_experts", 64);
   a.experts_per_token = keys.count("moe_k", 6);
+  a.router_rule = RouterRule::softmax_of_chosen;
   a.expert_ffn = keys.count("moe_intermediate_size", 1536);
   a.shared_ffn = keys.count_or_zero("moe_num_shared_experts", 2) * a.expert_ffn;
   a.expert_bias = a.ffn_bias;
@@ -109,6 +121,7 @@ void read_dbrx(ConfigKeys& keys, Architecture& a) {
   a.ffn = a.expert_ffn = experts.count("ffn_hidden_size", 3584);
   a.experts = experts.count("moe_num_experts", 4);
   a.experts_per_token = experts.count("moe_top_k", 1);
+  a.router_rule = RouterRule::softmax_of_chosen;
   check_experts(experts, a, "moe_top_k", "moe_num_experts");
   keys.join(attention);
   keys.join(experts);

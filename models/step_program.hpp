@@ -136,18 +136,19 @@ enum class OperatorFunction {
   activation,           ///< x, y
   activation_backward,  ///< g.y, x, g.x
   gated_product,        ///< gate, up, [activated gate], product
-  gated_product_backward,  ///< g.product, then fused: gate and up, which their gradients replace;
-                           ///< else gate, up, activated gate, g.gate, g.up
-  residual,                ///< x, f, [mask], y = x + f
-  residual_backward,       ///< with dropout only: g.y, mask, g.f
-  dropout,                 ///< x where it lies, mask
-  dropout_backward,        ///< mask, g.x where it lies
-  gradient_sum,            ///< g.from, g.to, which grows by it, or is written
-  scatter_experts,         ///< x, router's logits, shares, copies
-  scatter_experts_backward,
-  gather_experts,  ///< parts, shares, output
-  gather_experts_backward,
-  tiled_feed_forward,           ///< x, matrices, [biases], y; its products inside
+  gated_product_backward,    ///< g.product, then fused: gate and up, which their gradients replace;
+                             ///< else gate, up, activated gate, g.gate, g.up
+  residual,                  ///< x, f, [mask], y = x + f
+  residual_backward,         ///< with dropout only: g.y, mask, g.f
+  dropout,                   ///< x where it lies, mask
+  dropout_backward,          ///< mask, g.x where it lies
+  gradient_sum,              ///< g.from, g.to, which grows by it, or is written
+  scatter_experts,           ///< [x], router's logits, shares, [copies]
+  scatter_experts_backward,  ///< g.shares, [g.copies], shares, [logits], [g.x], g.logits; without
+                             ///< copies where the CPU has the experts
+  gather_experts,            ///< parts, shares, output
+  gather_experts_backward,   ///< g.output, parts, shares, g.parts, g.shares
+  tiled_feed_forward,        ///< x, matrices, [biases], y; its products inside
   tiled_feed_forward_backward,  ///< g.y, x, matrices, w.matrices, [w.biases], g.x
   fused_loss,                   ///< hidden, matrix, labels; the product of the head inside
   fused_loss_backward,          ///< hidden, matrix, labels, w.matrix, g.hidden

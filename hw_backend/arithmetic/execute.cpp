@@ -7,111 +7,6 @@ namespace spillway::hw_backend {
 
 namespace {
 
-/// A weight matrix, cut along its outputs: columns [first, first + outputs) of what it computes.
-struct Cut {
-  std::uint64_t inputs, all_outputs, first, outputs;
-  bool inputs_first;
-
-  std::uint64_t stride() const { return inputs_first ? all_outputs : inputs; }
-  std::uint64_t offset() const { return inputs_first ? first : first * inputs; }
-};
-
-Cut whole(const Operand& matrix) {
-  const auto& shape = matrix.weight->shape;
-  const bool first = matrix.weight->inputs_first;
-  return {shape[first ? 0 : 1], shape[first ? 1 : 0], 0, 0, first};
-}
-
-/// A matrix as products read it: of another type than what it multiplies, a copy in the workspace.
-Input multiplied(const Call& call, const Operand& matrix, Element type) {
-  if (matrix.type == type) return matrix.read();
-  const Output copy{call.workspace, type, false};
-  call.device.convert(matrix.elements, matrix.read(), copy);
-  return copy.read();
-}
-
-/// What an adapter adds counts so many times: its first product does.
-float scale_of(const Call& call, const Operand& matrix) {
-  if (matrix.weight->kind != models::WeightKind::adapter_down) return 1;
-  return static_cast<float>(call.workload().adapter_scale);
-}
-
-/// [rows, width] of a tensor as it lies.
-MatrixInput dense(Input x, std::uint64_t width, bool transposed = false) {
-  return {x, width, transposed, 0};
-}
-
-void product(const Call& call) {
-  OperandReader operands(call);
-  const Operand x = operands.take(), matrix = operands.take();
-  const Operand bias = operands.bias_next() ? operands.take() : Operand();
-  const Input values = multiplied(call, matrix, x.type);
-  Cut cut = whole(matrix);
-  while (operands.left() > 0) {
-    const Operand y = operands.take();
-    cut.outputs = y.elements / call.tokens();
-    Product product{call.tokens(), cut.outputs, cut.inputs};
-    product.a = dense(x.read(), cut.inputs);
-    product.b = dense(from(values, cut.offset()), cut.stride(), !cut.inputs_first);
-    product.scale = scale_of(call, matrix);
-    product.c = {y.write(), cut.outputs};
-    call.device.product(product);
-    if (bias.data)
-      call.device.add_bias(call.tokens(), cut.outputs, from(bias.read(), cut.first), y.replace());
-    cut.first += cut.outputs;
-  }
-}
-
-void product_input_gradient(const Call& call) {
-  OperandReader operands(call);
-  std::vector<Operand> gradients;
-  while (operands.left() > 2) gradients.push_back(operands.take());
-  const Operand matrix = operands.take(), x = operands.take();
-  const Input values = multiplied(call, matrix, x.type);
-  Cut cut = whole(matrix);
-  Output into = x.write();
-  for (const Operand& gradient : gradients) {
-    cut.outputs = gradient.elements / call.tokens();
-    Product product{call.tokens(), cut.inputs, cut.outputs};
-    product.a = dense(gradient.read(), cut.outputs);
-    product.b = dense(from(values, cut.offset()), cut.stride(), cut.inputs_first);
-    product.scale = scale_of(call, matrix);
-    product.c = {into, cut.inputs};
-    call.device.product(product);
-    into.add = true;
-    cut.first += cut.outputs;
-  }
-}
-
-void product_weight_gradient(const Call& call) {
-  OperandReader operands(call);
-  std::vector<Operand> activations;  // gradients of the outputs, then the input
-  std::vector<Operand> weights;      // of the matrix, then of its bias
-  while (operands.left() > 0) {
-    const Operand operand = operands.take();
-    (operand.weight ? weights : activations).push_back(operand);
-  }
-  const Operand x = activations.back();
-  activations.pop_back();
-  Cut cut = whole(weights[0]);
-  for (const Operand& gradient : activations) {
-    cut.outputs = gradient.elements / call.tokens();
-    const MatrixInput inputs = dense(x.read(), cut.inputs, cut.inputs_first);
-    const MatrixInput outputs = dense(gradient.read(), cut.outputs, !cut.inputs_first);
-    Product product{cut.outputs, cut.inputs, call.tokens()};
-    if (cut.inputs_first) std::swap(product.rows, product.columns);
-    product.a = cut.inputs_first ? inputs : outputs;
-    product.b = cut.inputs_first ? outputs : inputs;
-    product.c = {from(weights[0].write(), cut.offset()), cut.stride()};
-    product.scale = scale_of(call, weights[0]);
-    call.device.product(product);
-    if (weights.size() > 1)
-      call.device.sum_rows(call.tokens(), cut.outputs, gradient.read(),
-                           from(weights[1].write(), cut.first));
-    cut.first += cut.outputs;
-  }
-}
-
 void norm(const Call& call) {
   OperandReader operands(call);
   const Operand x = operands.take(), weight = operands.take();
@@ -320,6 +215,18 @@ Lower lowering_of(models::OperatorFunction function) {
       return [](const Call& call) { rotation(call, false); };
     case Function::rotation_backward:
       return [](const Call& call) { rotation(call, true); };
+    case Function::scatter_experts:
+      return scatter_experts;
+    case Function::scatter_experts_backward:
+      return scatter_experts_backward;
+    case Function::gather_experts:
+      return gather_experts;
+    case Function::gather_experts_backward:
+      return gather_experts_backward;
+    case Function::weighing:
+      return weighing;
+    case Function::weighing_backward:
+      return weighing_backward;
     default:
       return loss_lowering_of(function);
   }

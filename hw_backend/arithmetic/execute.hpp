@@ -31,8 +31,7 @@ struct Moment {
 };
 
 /// Says no before anything runs.
-///   Throws  ScenarioError naming each thing that no device computes: experts, encoders, tensor
-///           ranks
+///   Throws  ScenarioError naming each thing that no device computes: encoders, tensor ranks
 void require_support(const models::Model& model, const models::Workload& workload);
 
 /// Enqueues `op` of the forward or backward of lowering.program.

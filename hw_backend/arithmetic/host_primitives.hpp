@@ -57,6 +57,20 @@ class HostPrimitives final : public Primitives {
   void rescale_backward(const Rescale& call, Input y_gradient, Output gradient,
                         Output magnitudes_gradient) override;
 
+  void route(const Routing& routing, Input logits, float* shares) override;
+  void route_backward(const Routing& routing, Input logits, const float* shares,
+                      const float* shares_gradient, Output logits_gradient) override;
+  void scatter_rows(const Routing& routing, std::uint64_t width, const float* shares, Input x,
+                    Output copies) override;
+  void gather_rows(const Routing& routing, std::uint64_t width, const float* shares, Input copies,
+                   Output y) override;
+  void gather_backward(const Routing& routing, std::uint64_t width, Input y_gradient, Input copies,
+                       float* shares_gradient) override;
+  void weigh_rows(std::uint64_t rows, std::uint64_t width, Input x, Input weights,
+                  Output y) override;
+  void weigh_rows_backward(std::uint64_t rows, std::uint64_t width, Input y_gradient, Input x,
+                           Input weights, Output x_gradient, Output weights_gradient) override;
+
   void rotate(const Rotation& rotation, Output values) override;
   void attention(const AttentionShape& shape, const AttentionForward& operands) override;
   void attention_backward(const AttentionShape& shape, const AttentionBackward& operands) override;

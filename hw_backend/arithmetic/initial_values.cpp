@@ -27,7 +27,9 @@ InitialRule initial_rule(const models::Model& model, std::uint32_t weight) {
     return {0, 1 / std::sqrt(3 * static_cast<float>(model.weights[weight].inputs()))};
   if (kind == WeightKind::adapter_magnitude) return magnitude_rule(model, weight);
   constexpr float deviation = 0.02f;
-  if (kind != WeightKind::attention_output && kind != WeightKind::ffn_down) return {0, deviation};
+  if (kind != WeightKind::attention_output && kind != WeightKind::ffn_down &&
+      kind != WeightKind::shared_down)
+    return {0, deviation};
   // each block adds twice to the residual stream
   return {0, deviation / std::sqrt(2 * static_cast<float>(model.architecture.layers))};
 }

@@ -69,6 +69,11 @@ Dropout Call::dropout() const {
   return dropout;
 }
 
+Routing Call::routing() const {
+  return routing_of(architecture(), workload(),
+                    {lowering.seed, moment.step, moment.micro_batch, moment.rank, op.layer});
+}
+
 Norm Call::norm(std::uint64_t elements, std::uint64_t width) const {
   return {architecture().layer_norm ? NormKind::layer : NormKind::root_mean_square,
           static_cast<float>(architecture().norm_epsilon), elements / width, width};

@@ -32,6 +32,8 @@ struct Call {
     Dropout dropout;
   };
   std::vector<Run> runs(std::uint64_t elements) const;
+  /// Of the operator's layer.
+  Routing routing() const;
   Norm norm(std::uint64_t elements, std::uint64_t width) const;
   /// Of all tokens and this rank's heads; where context ranks are in a ring, of all heads.
   AttentionShape attention_shape() const;
@@ -74,6 +76,15 @@ class OperandReader {
 Input from(Input x, std::uint64_t elements);
 Output from(Output x, std::uint64_t elements);
 
+void product(const Call& call);
+void product_input_gradient(const Call& call);
+void product_weight_gradient(const Call& call);
+void scatter_experts(const Call& call);
+void scatter_experts_backward(const Call& call);
+void gather_experts(const Call& call);
+void gather_experts_backward(const Call& call);
+void weighing(const Call& call);
+void weighing_backward(const Call& call);
 void weight_norms(const Call& call);
 void magnitude(const Call& call);
 void magnitude_backward(const Call& call);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hw_backend/arithmetic/random.hpp"
+#include "hw_backend/arithmetic/routing.hpp"
 #include "hw_backend/cpu/element.hpp"
 #include "hw_backend/cpu/optimizer_step.hpp"
 #include "models/architecture.hpp"
@@ -184,6 +185,31 @@ class Primitives {
   /// [width] = over the rows of (product - bias + added) / norm x y_gradient.
   virtual void rescale_backward(const Rescale& call, Input y_gradient, Output gradient,
                                 Output magnitudes_gradient) = 0;
+
+  // ---- Experts
+
+  /// shares [copies] of logits [tokens, experts]: what each copy of a token counts.
+  virtual void route(const Routing& routing, Input logits, float* shares) = 0;
+  /// Of all logits; those that no share depends on become 0.
+  ///   logits  where the shares are of all experts; else it may be absent
+  virtual void route_backward(const Routing& routing, Input logits, const float* shares,
+                              const float* shares_gradient, Output logits_gradient) = 0;
+  /// copies [copies, width]: the row of x that each is of, times its share; shares may be null.
+  virtual void scatter_rows(const Routing& routing, std::uint64_t width, const float* shares,
+                            Input x, Output copies) = 0;
+  /// y [tokens, width]: the sum of each token's copies in the order of its experts, each times its
+  /// share; shares may be null.
+  virtual void gather_rows(const Routing& routing, std::uint64_t width, const float* shares,
+                           Input copies, Output y) = 0;
+  /// shares_gradient [copies]: the product of each copy with its token's row of y_gradient.
+  virtual void gather_backward(const Routing& routing, std::uint64_t width, Input y_gradient,
+                               Input copies, float* shares_gradient) = 0;
+  /// y [rows, width] = x times the sigmoid of the row's weight.
+  virtual void weigh_rows(std::uint64_t rows, std::uint64_t width, Input x, Input weights,
+                          Output y) = 0;
+  virtual void weigh_rows_backward(std::uint64_t rows, std::uint64_t width, Input y_gradient,
+                                   Input x, Input weights, Output x_gradient,
+                                   Output weights_gradient) = 0;
 
   // ---- Attention
 

@@ -22,7 +22,14 @@ struct RandomStream {
 };
 
 /// What a stream is for; part of its key, so that no two uses share numbers.
-enum class RandomUse : std::uint32_t { initial_values, tokens, successors, dropout, pattern };
+enum class RandomUse : std::uint32_t {
+  initial_values,
+  tokens,
+  successors,
+  dropout,
+  pattern,
+  routing
+};
 
 /// Where in a run a stream belongs. What does not apply is zero.
 struct RandomKey {

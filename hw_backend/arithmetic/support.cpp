@@ -1,4 +1,5 @@
 #include "hw_backend/arithmetic/execute.hpp"
+#include "hw_backend/arithmetic/routing.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
@@ -42,6 +43,40 @@ class Refusals {
   std::vector<description::Complaint> complaints_;
 };
 
+/// Whether each of `ranks`, which hold equal numbers of experts in a row, gets equally many copies.
+bool sends_alike(const Routing& routing, std::uint64_t ranks) {
+  const std::uint64_t own = routing.experts / ranks;
+  for (std::uint64_t rank = 0; rank < ranks; ++rank)
+    if ((routing.first[(rank + 1) * own] - routing.first[rank * own]) * ranks != routing.copies())
+      return false;
+  return true;
+}
+
+/// Experts and routers that are simulated only.
+template <class Has>
+void refuse_experts(const models::Model& model, const models::Workload& workload, const Has& has,
+                    Refusals& refuse) {
+  const models::Architecture& a = model.architecture;
+  if (a.experts == 0) return;
+  has(a.router_rule == models::RouterRule::other, "a router that is no plain softmax");
+  has(a.experts > Routing::most_experts, "more than 512 experts");
+  has(a.clamped_gate, "clamped gates");
+  has(a.dense_beside_experts, "feed-forwards beside experts");
+  has(a.expert_latent > 0, "experts of latents");
+  refuse(workload.context > 1, "parallel.context",
+         "experts beside ranks that share a sample do not run for real", "use 1");
+  refuse(workload.experts_on_cpu, "strategy.weights.experts",
+         "no CPU multiplies by experts for real", "leave it out; simulate knows more");
+  refuse(a.experts <= Routing::most_experts && a.experts % workload.expert == 0 &&
+             !sends_alike(routing_of(a, workload, {}), workload.expert),
+         "parallel.expert",
+         "the " + std::to_string(workload.expert) +
+             " ranks that share experts would get unequal parts of a micro-batch's " +
+             std::to_string(workload.tokens() * a.experts_per_token) +
+             " copies of tokens, which no device exchanges for real",
+         "write training.expert_load \"even\" and tokens that the experts divide, or 1");
+}
+
 /// Formats, optimizers and data that are simulated only.
 void refuse_methods(const models::Model& model, const models::Workload& workload,
                     Refusals& refuse) {
@@ -55,6 +90,11 @@ void refuse_methods(const models::Model& model, const models::Workload& workload
   const bool dora = std::any_of(model.weights.begin(), model.weights.end(), [](const auto& one) {
     return one.kind == models::WeightKind::adapter_magnitude;
   });
+  const bool of_experts = std::any_of(model.weights.begin(), model.weights.end(),
+                                      [](const auto& one) { return one.adapter && one.routed; });
+  refuse(of_experts && dora, "training.lora.dora",
+         "no device takes norms of the matrices of experts for real",
+         "write false, or training.lora.targets attention");
   refuse(first && dora, "training.lora.dora",
          "no device takes norms of the columns of a matrix that has its inputs first for real",
          "write false, or use a model whose matrices have outputs first, such as llama's");
@@ -79,8 +119,8 @@ void require_support(const models::Model& model, const models::Workload& workloa
   const models::Architecture& a = model.architecture;
   Refusals refuse;
   const char* const decoders =
-      "dense decoders compute for real: llama, qwen2, qwen3, mistral, olmo2, phi3, gpt2, opt, "
-      "gpt_neox";
+      "decoders compute for real: llama, qwen2, qwen3, mistral, olmo2, phi3, gpt2, opt, gpt_neox, "
+      "and with experts mixtral, qwen2_moe, qwen3_moe, olmoe, granitemoe, dbrx";
   const auto has = [&](bool wrong, const char* what) {
     refuse(wrong, "model", a.name + " has " + what + ", which no device computes for real",
            decoders);
@@ -89,7 +129,7 @@ void require_support(const models::Model& model, const models::Workload& workloa
          a.name + " is a diffusion model, which no device computes for real", decoders);
   refuse(a.stack != models::Stack::decoder && !a.is_diffusion(), "model",
          a.name + " has an encoder, which no device computes for real", decoders);
-  has(a.experts > 0, "experts");
+  refuse_experts(model, workload, has, refuse);
   has(unequal(a), "blocks of other shapes than the rest");
   has(a.index.chosen > 0, "attention to chosen tokens");
   has(a.attention_gate, "a gate behind attention");

@@ -129,15 +129,22 @@ class Cutter {
       }
   }
 
+  /// Of its kernels, and of what comes behind them.
+  template <class Visit>
+  static void each_operand(const PassPlan::Segment& segment, Visit visit) {
+    for (const PlannedKernel& kernel : segment.kernels)
+      for (const PlannedOperand& operand : kernel.operands) visit(operand);
+    for (const PlannedOperand& operand : segment.of) visit(operand);
+  }
+
   void note_forward_uses(LayerPlan& plan) {
     std::vector<std::uint32_t> first(plan.saved.size(), nobody), last(plan.saved.size(), nobody);
     for (std::uint32_t i = 0; i < plan.forward.segments.size(); ++i)
-      for (const PlannedKernel& kernel : plan.forward.segments[i].kernels)
-        for (const PlannedOperand& operand : kernel.operands) {
-          if (operand.area != Area::saved) continue;
-          first[operand.offset] = std::min(first[operand.offset], i);
-          last[operand.offset] = i;
-        }
+      each_operand(plan.forward.segments[i], [&](const PlannedOperand& operand) {
+        if (operand.area != Area::saved) return;
+        first[operand.offset] = std::min(first[operand.offset], i);
+        last[operand.offset] = i;
+      });
     for (std::uint32_t saved = 0; saved < plan.saved.size(); ++saved) {
       ENSURE(first[saved] != nobody, "a saved tensor that no forward makes");
       plan.forward.segments[first[saved]].makes.push_back(saved);
@@ -166,15 +173,14 @@ class Cutter {
   void note_uses(LayerPlan& plan) {
     std::vector<std::uint32_t> last(plans_.moved.size(), nobody);
     for (std::uint32_t i = 0; i < plan.backward.segments.size(); ++i)
-      for (const PlannedKernel& kernel : plan.backward.segments[i].kernels)
-        for (const PlannedOperand& operand : kernel.operands) {
-          if (operand.tensor == PlannedOperand::no_tensor) continue;
-          const std::uint32_t moved = moved_index_[operand.tensor];
-          if (moved == nobody) continue;
-          if (operand.access != models::Access::read) plans_.moved[moved].overwritten = true;
-          if (last[moved] == nobody) plan.backward.segments[i].needs.push_back(moved);
-          last[moved] = i;
-        }
+      each_operand(plan.backward.segments[i], [&](const PlannedOperand& operand) {
+        if (operand.tensor == PlannedOperand::no_tensor) return;
+        const std::uint32_t moved = moved_index_[operand.tensor];
+        if (moved == nobody) return;
+        if (operand.access != models::Access::read) plans_.moved[moved].overwritten = true;
+        if (last[moved] == nobody) plan.backward.segments[i].needs.push_back(moved);
+        last[moved] = i;
+      });
     for (std::uint32_t moved = 0; moved < last.size(); ++moved) {
       const bool elsewhere = plans_.moved[moved].layer != plan.layer;  // its first user frees it
       if (last[moved] != nobody && !elsewhere)

@@ -40,6 +40,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
       numerics.context > 1 && scenario.parallel.context_kind == description::ContextKind::ring;
   const std::uint64_t replicas = scenario.parallel.replicas();
   numerics.tensor = scenario.parallel.tensor;
+  numerics.expert = scenario.parallel.expert;
   numerics.micro_batches = scenario.training.gradient_accumulation;
   numerics.sum = kernel_type(numerics.precision);
   // ZeRO-1 sums in kernels and reduces once, whoever updates
@@ -54,10 +55,13 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
     numerics.reduces_each =
         replicas > 1 && !sums_first && (offloads || scenario.parallel.zero_stage >= 2);
   }
-  numerics.sums_in_kernels = numerics.micro_batches > 1 && (!offloads || sums_first) &&
-                             (by_layer || scenario.parallel.zero_stage < 2 || replicas == 1) &&
-                             (strategy.gradients.fused_accumulation || sums_first) &&
-                             numerics.sum == kernel_type(numerics.precision);
+  const bool may_sum = numerics.micro_batches > 1 && (!offloads || sums_first) &&
+                       (strategy.gradients.fused_accumulation || sums_first) &&
+                       numerics.sum == kernel_type(numerics.precision);
+  const bool keeps_all = by_layer || scenario.parallel.zero_stage < 2;
+  numerics.sums_in_kernels = may_sum && (keeps_all || replicas == 1);
+  numerics.experts_sum_in_kernels =
+      may_sum && numerics.expert > 1 && (keeps_all || scenario.parallel.expert_data() == 1);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
   numerics.by_layer =
       by_layer && numerics.micro_batches > 1 && several_layers_share_weights(scenario);
@@ -91,7 +95,8 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy = defaults_of("resident");
   reference.strategy.gradients.accumulation =
       wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;
-  reference.strategy.gradients.fused_accumulation = wanted.sums_in_kernels;
+  reference.strategy.gradients.fused_accumulation =
+      wanted.sums_in_kernels || wanted.experts_sum_in_kernels;
   reference.strategy.overflow_check =
       wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
   reference.strategy.optimizer.staleness = wanted.staleness;

@@ -14,15 +14,19 @@ struct Numerics {
   std::vector<std::string> frozen{};
   std::uint64_t data = 1, context = 1, tensor = 1;
   bool context_in_ring = false;  ///< attention adds up block by block, as they come
+  std::uint64_t expert = 1;  ///< ranks whose tokens an expert's gradient is summed over in kernels
   std::uint64_t micro_batches = 1;
   /// Type in which micro-batches add up; equal to the kernels' where there is one only.
   description::ElementType sum = description::ElementType::fp32;
   bool reduces_each =
       false;  ///< ranks' gradients are added after each micro-batch, not once a step
   bool sums_in_kernels = false;  ///< a micro-batch has no gradient that is rounded by itself
-  bool skips = false;            ///< a step with an overflow changes nothing
-  std::uint64_t staleness = 0;   ///< steps that an update comes late, or `any_staleness`
-  bool waits = true;             ///< false: what is written may be half updated; no two runs agree
+  /// The same of experts that ranks share: of one whose gradient no ranks reduce, in every stage of
+  /// ZeRO.
+  bool experts_sum_in_kernels = false;
+  bool skips = false;           ///< a step with an overflow changes nothing
+  std::uint64_t staleness = 0;  ///< steps that an update comes late, or `any_staleness`
+  bool waits = true;            ///< false: what is written may be half updated; no two runs agree
   /// Pipeline stages of which several hold a weight, and add its gradients once a step; 1: none do.
   std::uint64_t stages = 1;
   /// Blocks run again in backward, with weights that an update at any time may have renewed.

@@ -128,9 +128,10 @@ TEST(Blocks, LatentAttentionMultipliesByWhatItHas) {
 
 TEST(Blocks, SharedExpertsSaveWhatAFeedForwardSaves) {
   // attention as in llama; copies in and out of 2 experts, gate, up, product of 32 each; of the
-  // shared experts 3 x 48, their output and its share
+  // shared experts 3 x 48, their output and its share; and the logits of 4, without which there is
+  // no way back through a softmax of which the chosen are not all
   EXPECT_EQ(saved_elements("qwen2_moe", 2, workload()),
-            6 * 64 + 2 * 32 + 2 * (2 * 64 + 3 * 32) + 3 * 48 + 64 + 1);
+            6 * 64 + 2 * 32 + 2 * (2 * 64 + 3 * 32) + 3 * 48 + 64 + 1 + 4);
   // and no experts in the block that mlp_only_layers names
   EXPECT_EQ(saved_elements("qwen2_moe", 1, workload()), 6 * 64 + 2 * 32 + 3 * 96);
 }

@@ -391,9 +391,11 @@ Task<> CpuOptimizer::checkpoint() {
         kernel.operands.emplace_back(weights_.share(group.members[m].weight), Access::read,
                                      Role::master, job_.row(group.members[m].weight).weight.type,
                                      m);
-    kernel.share = job_.row(group).shards.state_ways() > 1
-                       ? job_.member(rank_, group.members.front().weight)
-                       : 0;
+    // of all ranks: so many that hold different experts have the same share of theirs
+    const bool is_shared = std::any_of(
+        group.members.begin(), group.members.end(),
+        [&](const auto& member) { return job_.row(member.weight).shards.state_ways() > 1; });
+    kernel.share = is_shared ? job_.member(rank_) : 0;
     co_await machine_.run(rank_, std::move(kernel));
   }
 }

@@ -18,9 +18,10 @@ Element element_of(models::Precision precision) {
 }  // namespace
 
 models::Model model_of(const char* config, const description::Training& training) {
-  return models::as_trained(models::build_model(models::read_architecture(
-                                nlohmann::json::parse(config), "test", "test.json")),
-                            training);
+  models::Architecture architecture =
+      models::read_architecture(nlohmann::json::parse(config), "test", "test.json");
+  architecture.expert_layout = training.experts;
+  return models::as_trained(models::build_model(architecture), training);
 }
 
 models::Workload small_workload(models::Precision precision) {

@@ -17,7 +17,14 @@ struct Case {
   double dropout = 0;
   description::Training training = {};  ///< what is trained; else everything
   std::optional<description::LossKind> loss = std::nullopt;
+  description::ExpertLoad load = {};
 };
+
+/// A matrix for each expert in place of one for all.
+description::Training apart(description::Training training = {}) {
+  training.experts = description::ExpertLayout::separate;
+  return training;
+}
 
 description::Training adapters(const char* targets, double alpha) {
   description::Training training;
@@ -84,7 +91,15 @@ class Gradients : public testing::TestWithParam<Case> {
     workload_.fused_kernels = GetParam().fused;
     workload_.dropout = GetParam().dropout;
     workload_.loss = GetParam().loss;
+    workload_.expert_load = GetParam().load;
     workload_.adapter_scale = GetParam().training.lora.scale();
+  }
+
+  /// Of an expert that no token goes to.
+  static bool is_idle(const models::WeightTensor& weight) {
+    const std::vector<double>& counts = GetParam().load.counts;
+    const bool apart = GetParam().training.experts == description::ExpertLayout::separate;
+    return apart && weight.routed && !counts.empty() && counts[weight.expert] == 0;
   }
 
   // Initial weights are so small that every function is nearly linear, and biases are 0: make all
@@ -179,7 +194,9 @@ TEST_P(Gradients, EqualTheSlopeOfTheLossForEveryWeight) {
     const std::string& name = run.model().weights[weight].name;
     // keys' biases alone move no softmax
     const bool flat = name.ends_with("k_proj.bias");
-    if (!flat) {
+    if (is_idle(run.model().weights[weight])) {
+      EXPECT_EQ(norm, 0) << name;
+    } else if (!flat) {
       EXPECT_GT(norm, 2e-4) << name;
     }
     for (std::size_t i = 0; i < gradient.size(); ++i)
@@ -275,6 +292,50 @@ INSTANTIATE_TEST_SUITE_P(
              freezing({"embeddings", "layers.0"})},
         Case{"frozen_middle", small_gpt2, Attention::flash, true, 0,
              freezing({"layers.1", "wpe", "wte"})}),
+    [](const auto& row) { return row.param.name; });
+
+constexpr const char* small_granite_moe = R"({"model_type": "granitemoeshared", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 20,
+    "num_local_experts": 4, "num_experts_per_tok": 2, "shared_intermediate_size": 16,
+    "vocab_size": 50})";
+constexpr const char* small_dbrx = R"({"model_type": "dbrx", "d_model": 24, "n_heads": 3,
+    "n_layers": 1, "max_seq_len": 32, "vocab_size": 50, "attn_config": {"kv_n_heads": 1},
+    "ffn_config": {"ffn_hidden_size": 20, "moe_num_experts": 4, "moe_top_k": 2}})";
+
+INSTANTIATE_TEST_SUITE_P(
+    Experts, Gradients,
+    testing::Values(
+        Case{"mixtral", small_mixtral},
+        Case{"mixtral_apart", small_mixtral, Attention::flash, true, 0, apart()},
+        Case{"mixtral_unfused", small_mixtral, Attention::materialized, false},
+        Case{"mixtral_dropout", small_mixtral, Attention::flash, true, 0.2},
+        Case{"mixtral_uneven",
+             small_mixtral,
+             Attention::flash,
+             true,
+             0,
+             {},
+             std::nullopt,
+             description::ExpertLoad{1.1, {}}},
+        // one is chosen by all, one by nobody
+        Case{"mixtral_idle",
+             small_mixtral,
+             Attention::flash,
+             true,
+             0,
+             {},
+             std::nullopt,
+             description::ExpertLoad{std::nullopt, {9, 0, 3, 4, 2}}},
+        Case{"mixtral_idle_apart", small_mixtral, Attention::flash, true, 0, apart(), std::nullopt,
+             description::ExpertLoad{std::nullopt, {9, 0, 3, 4, 2}}},
+        Case{"qwen", small_qwen2_moe},
+        Case{"qwen_apart_unfused", small_qwen2_moe, Attention::materialized, false, 0, apart()},
+        Case{"shared", small_granite_moe}, Case{"layer_norms", small_dbrx},
+        Case{"adapters", small_mixtral, Attention::flash, true, 0,
+             apart(adapters("all_linear", 6))},
+        Case{"adapters_beside", small_qwen2_moe, Attention::flash, true, 0,
+             adapters("attention", 6)},
+        Case{"frozen", small_mixtral, Attention::flash, true, 0, freezing({"layers.0"})}),
     [](const auto& row) { return row.param.name; });
 
 }  // namespace

@@ -14,6 +14,11 @@ constexpr const char* trained_llama = R"({"model_type": "llama", "hidden_size": 
 constexpr const char* trained_gpt2 = R"({"model_type": "gpt2", "n_embd": 64, "n_layer": 2,
     "n_head": 4, "n_positions": 64, "vocab_size": 64})";
 
+constexpr const char* trained_mixtral = R"({"model_type": "mixtral", "hidden_size": 64,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 64, "num_local_experts": 4, "num_experts_per_tok": 2,
+    "vocab_size": 64})";
+
 struct Case {
   const char* name;
   const char* config;
@@ -49,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"llama_bf16_mixed", trained_llama, Precision::bf16_mixed},
                     Case{"llama_bf16", trained_llama, Precision::bf16},
                     Case{"llama_fp16_mixed", trained_llama, Precision::fp16_mixed, 1024},
+                    Case{"mixtral_bf16_mixed", trained_mixtral, Precision::bf16_mixed},
                     Case{"gpt2_fp32", trained_gpt2, Precision::fp32},
                     Case{"gpt2_bf16_mixed", trained_gpt2, Precision::bf16_mixed},
                     Case{"gpt2_fp16_mixed", trained_gpt2, Precision::fp16_mixed, 1024}),

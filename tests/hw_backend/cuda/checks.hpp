@@ -34,6 +34,7 @@ inline void PrintTo(const Check& check, std::ostream* out) { *out << check.name;
 std::span<const Check> matrix_checks();
 std::span<const Check> element_checks();
 std::span<const Check> row_checks();
+std::span<const Check> expert_checks();
 std::span<const Check> attention_checks();
 std::span<const Check> state_checks();
 std::span<const Check> training_checks();

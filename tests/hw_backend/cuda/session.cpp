@@ -113,8 +113,9 @@ void Session::repeats(const std::string& what, const std::vector<Operand*>& oper
 
 std::vector<Check> all_checks() {
   std::vector<Check> all;
-  for (const auto& some : {matrix_checks(), element_checks(), row_checks(), attention_checks(),
-                           state_checks(), training_checks(), device_checks(), rate_checks()})
+  for (const auto& some :
+       {matrix_checks(), element_checks(), row_checks(), expert_checks(), attention_checks(),
+        state_checks(), training_checks(), device_checks(), rate_checks()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }

@@ -156,6 +156,21 @@ class Trainer {
   std::vector<bool> begun_;
 };
 
+/// The llama's blocks with experts, of which one is chosen by half of the tokens, and shared ones.
+models::Architecture small_mixture() {
+  models::Architecture a = small(true);
+  a.model_type = "qwen2_moe";
+  a.experts = 5;
+  a.experts_per_token = 2;
+  a.expert_ffn = 24;
+  a.shared_ffn = 40;
+  a.shared_gate = true;
+  a.router_rule = models::RouterRule::softmax_of_all;
+  a.blocks.assign(a.layers, {});
+  for (models::BlockTraits& block : a.blocks) block.experts = true;
+  return a;
+}
+
 models::Workload workload_of(models::Precision precision, models::Attention attention) {
   models::Workload workload;
   workload.precision = precision;
@@ -167,10 +182,10 @@ models::Workload workload_of(models::Precision precision, models::Attention atte
 
 /// Some steps on both sides: the same losses within the element type's precision, and the same bits
 /// when the device does it again.
-void check_training(Device& device, Report& report, bool llama, const models::Workload& workload,
-                    double tolerance) {
+void check_training(Device& device, Report& report, const models::Architecture& architecture,
+                    const models::Workload& workload, double tolerance) {
   constexpr std::uint64_t steps = 4;
-  const models::Model model = models::build_model(small(llama));
+  const models::Model model = models::build_model(architecture);
   const models::StepProgram program = models::build_step_program(model, workload);
   Trainer host(device, Side::host, model, program);
   Trainer there(device, Side::device, model, program), again(device, Side::device, model, program);
@@ -192,7 +207,7 @@ void check_training(Device& device, Report& report, bool llama, const models::Wo
 void check_both_models(Device& device, Report& report, models::Precision precision,
                        double tolerance) {
   for (const bool llama : {true, false})
-    check_training(device, report, llama, workload_of(precision, models::Attention::flash),
+    check_training(device, report, small(llama), workload_of(precision, models::Attention::flash),
                    tolerance);
 }
 
@@ -209,14 +224,24 @@ void bf16(Device& device, Report& report) {
 void dropped(Device& device, Report& report) {
   models::Workload workload = workload_of(models::Precision::fp32, models::Attention::materialized);
   workload.dropout = 0.1;
-  check_training(device, report, true, workload, 1e-4);
+  check_training(device, report, small(true), workload, 1e-4);
   workload.attention = models::Attention::flash;
-  check_training(device, report, false, workload, 1e-4);
+  check_training(device, report, small(false), workload, 1e-4);
+}
+
+void mixture(Device& device, Report& report) {
+  for (const auto& [precision, tolerance] :
+       {std::pair(models::Precision::fp32, 1e-4), std::pair(models::Precision::bf16_mixed, 3e-2)}) {
+    models::Workload workload = workload_of(precision, models::Attention::flash);
+    workload.expert_load.counts = {5, 1, 2, 2, 0};
+    check_training(device, report, small_mixture(), workload, tolerance);
+  }
 }
 
 constexpr Check checks[] = {{"TrainingInFp32IsTheProcessorsAndRepeats", fp32},
                             {"TrainingInFp16IsTheProcessorsAndRepeats", fp16},
                             {"TrainingInBf16IsTheProcessorsAndRepeats", bf16},
+                            {"TrainingOfExpertsIsTheProcessorsAndRepeats", mixture},
                             {"TrainingWithDropoutIsTheProcessorsAndRepeats", dropped}};
 
 }  // namespace

@@ -115,7 +115,14 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
   const Overrides dora{"training.sequence=8", "training.method=lora", "training.lora.dora=true",
                        "training.lora.targets=all_linear"};
   const Overrides lion{"training.sequence=8", "training.optimizer=lion"};
-  for (const Overrides& overrides : {dora, lion}) {
+  const Overrides experts{"training.sequence=8",
+                          "model.model_type=qwen2_moe",
+                          "model.num_experts=4",
+                          "model.num_experts_per_tok=2",
+                          "model.moe_intermediate_size=512",
+                          "model.shared_expert_intermediate_size=256",
+                          R"(training.expert_load={"zipf": 1.2})"};
+  for (const Overrides& overrides : {dora, lion, experts}) {
     SCOPED_TRACE(overrides.back());
     const description::Scenario scenario =
         small_training("zero_infinity", overrides, {.blocks = 1});

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "hw_backend/arithmetic/random.hpp"
+#include "models/step_program.hpp"
+
+#include <vector>
+
+namespace spillway::hw_backend {
+
+/// Which experts the tokens of a layer go to in one micro-batch. A run for real realises the load
+/// that the scenario declares to the token: experts have their numbers of copies whatever the
+/// router says, which only weighs them and learns from that. Copies lie by expert, and within one
+/// in an order of tokens that is drawn for each layer and micro-batch: copy c is of the token with
+/// number c of that order, which begins anew when all had their turn. As no expert has more copies
+/// than there are tokens, each token's experts differ.
+struct Routing {
+  static constexpr std::uint32_t most_experts = 512;
+
+  std::uint32_t tokens = 0, per_token = 0, experts = 0;
+  bool over_all = false;  ///< shares are of the softmax of all experts; else of the chosen
+  /// Number i of the order is token (i x stride + shift) % tokens; `inverse` undoes the stride.
+  std::uint32_t stride = 1, inverse = 1, shift = 0;
+  /// Copies [first[e], first[e + 1]) are those of expert e.
+  std::uint32_t first[most_experts + 1] = {};
+
+  SPILLWAY_ANYWHERE std::uint32_t copies() const { return tokens * per_token; }
+  SPILLWAY_ANYWHERE std::uint32_t token_of(std::uint32_t copy) const {
+    return static_cast<std::uint32_t>((std::uint64_t{copy % tokens} * stride + shift) % tokens);
+  }
+  /// A token's copies are this one and every `tokens`-th behind it, in the order of its experts.
+  SPILLWAY_ANYWHERE std::uint32_t first_copy(std::uint32_t token) const {
+    return static_cast<std::uint32_t>(std::uint64_t{(token + tokens - shift) % tokens} * inverse %
+                                      tokens);
+  }
+  SPILLWAY_ANYWHERE std::uint32_t expert_of(std::uint32_t copy) const {
+    std::uint32_t low = 0, high = experts;  // first[low] <= copy < first[high]
+    while (high - low > 1) {
+      const std::uint32_t middle = (low + high) / 2;
+      (first[middle] <= copy ? low : high) = middle;
+    }
+    return low;
+  }
+};
+
+/// How many of `tokens` x `chosen` copies go to each expert: `shares` of them, rounded so that they
+/// add up, the largest remainders up; none gets more than `tokens`.
+std::vector<std::uint32_t> expert_counts(const std::vector<double>& shares, std::uint64_t tokens,
+                                         std::uint64_t chosen);
+
+/// Of the layer and micro-batch that `key` names.
+///   Throws  ScenarioError where the load does not fit the experts
+Routing routing_of(const models::Architecture& architecture, const models::Workload& workload,
+                   const RandomKey& key);
+
+}  // namespace spillway::hw_backend

@@ -1,0 +1,179 @@
+#include "hw_backend/arithmetic/execute.hpp"
+#include "strategies/layout/prepared.hpp"
+#include "strategies/run/numerics.hpp"
+#include "tests/hw_backend/training.hpp"
+#include "tests/long_test.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+/// Mixtures of experts, whose tokens go where the declared load says.
+namespace spillway::hw_backend::experts_training_test {
+namespace {
+
+/// Four experts of a size that is swapped, two of them a token's.
+const Overrides mixtral{"model.model_type=mixtral", "model.num_local_experts=4",
+                        "model.num_experts_per_tok=2", "model.intermediate_size=512"};
+/// A dense block, and one of experts beside shared ones; shares that do not add up to 1.
+const Overrides qwen{"model.model_type=qwen2_moe",
+                     "model.num_experts=6",
+                     "model.num_experts_per_tok=2",
+                     "model.moe_intermediate_size=512",
+                     "model.shared_expert_intermediate_size=256",
+                     "model.decoder_sparse_step=2",
+                     "model.intermediate_size=1024"};
+
+Overrides joined(Overrides all, const Overrides& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+struct Way {
+  const char* name;
+  Overrides overrides;
+  std::uint64_t ranks = 1;
+};
+
+/// `system` ends where resident training of the same does.
+void expect_the_references_end(const std::string& system, const Way& way) {
+  SCOPED_TRACE(system + ", " + way.name);
+  const description::Scenario scenario =
+      small_training(system, way.overrides, {.feed_forward = 4096 * way.ranks});
+  const RealRun run = train_for_real(scenario);
+  std::optional<RealRun> repeated;  // of a system that no two runs of are alike
+  if (!run.delays.empty())
+    repeated = train_for_real(strategies::reference_of(scenario), {}, false, {}, run.delays);
+  const RealRun& reference = repeated ? *repeated : reference_run(scenario, way.name);
+  ASSERT_TRUE(reference.result.feasible());
+  ASSERT_TRUE(run.result.feasible()) << nlohmann::json(run.result).at("infeasible");
+  EXPECT_LT(run.trained.losses.back(), run.trained.losses.front());
+  EXPECT_EQ(run.trained.losses, reference.trained.losses);
+  EXPECT_EQ(different(run.trained, reference.trained), 0u);
+}
+
+const Way ways[] = {
+    {"mixtral", mixtral},
+    {"mixtral_apart", joined(mixtral, {"training.experts=separate", "training.precision=fp32"})},
+    {"mixtral_uneven", joined(mixtral, {R"(training.expert_load={"zipf": 1.2})",
+                                        "training.gradient_accumulation=2"})},
+    {"qwen", joined(qwen, {"training.precision=fp16_mixed"})},
+    {"qwen_of_two_ranks", joined(qwen, {"parallel.data=2", "training.gradient_accumulation=2"}), 2},
+};
+
+TEST(Experts, EndWhereTheReferenceDoes) {
+  for (const char* system : {"zero_offload", "zero_infinity"})
+    for (const Way& way : {ways[0], ways[3]}) expect_the_references_end(system, way);
+}
+
+class ExpertsInEverySystem : public ::testing::TestWithParam<Way> {};
+
+TEST_P(ExpertsInEverySystem, EndWhereTheReferenceDoes) {
+  LONG_TEST();
+  for (const std::string& system : systems_under_test()) {
+    const bool plans = system == "teraio" || system == "g10";
+    if (GetParam().ranks > 1 && plans) continue;  // for one GPU a stage
+    expect_the_references_end(system, GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Training, ExpertsInEverySystem, ::testing::ValuesIn(ways),
+                         [](const auto& way) { return way.param.name; });
+
+/// Experts leave the GPU and all else stays, or all but those of a cache.
+TEST(ExpertsAlone, EndWhereTheReferenceDoes) {
+  const Overrides alone =
+      joined(mixtral, {"training.experts=separate", "strategy.weights.experts=alone"});
+  for (const char* system : {"zero_offload", "zero_infinity"}) {
+    expect_the_references_end(system, {"alone", alone});
+    // 8 of 24 matrices of 256 KiB, those of the experts that most tokens choose
+    expect_the_references_end(system,
+                              {"cached", joined(alone, {"strategy.weights.expert_cache=2 MiB",
+                                                        R"(training.expert_load={"zipf": 1.2})"})});
+  }
+}
+
+/// Each of the tokens' copies goes to the rank that has its expert and comes back.
+const Overrides shared_by_two{"parallel.data=2", "parallel.expert=2"};
+
+TEST(ExpertsOfTwoRanks, EndWhereTheReferenceDoes) {
+  for (const char* system : {"zero_offload", "zero_infinity"})
+    for (const Overrides& model : {mixtral, qwen})
+      expect_the_references_end(
+          system, {model == mixtral ? "mixtral" : "qwen",
+                   joined(model, joined(shared_by_two, {"training.sequence=48"})), 2});
+}
+
+class SystemWithSharedExperts : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SystemWithSharedExperts, EndsWhereTheReferenceDoes) {
+  LONG_TEST();
+  if (GetParam() == "teraio" || GetParam() == "g10")
+    GTEST_SKIP() << "SKIP plans for one GPU a stage";
+  if (GetParam() == "colossal_gemini") GTEST_SKIP() << "SKIP chunks have weights of one group";
+  expect_the_references_end(
+      GetParam(),
+      {"many", joined(mixtral, joined(shared_by_two, {"training.gradient_accumulation=2"})), 2});
+}
+
+INSTANTIATE_TEST_SUITE_P(On, SystemWithSharedExperts, ::testing::ValuesIn(systems_under_test()),
+                         [](const auto& system) { return system.param; });
+
+// The group's kernels add the ranks' tokens up in the order in which a reduction adds their
+// gradients: in fp32, where neither rounds, to the same bits.
+TEST(ExpertsOfTwoRanks, EndWhereTwoRanksWithAllExpertsDo) {
+  const auto trained = [](const Overrides& more) {
+    return train_for_real(
+               small_training("resident", joined(mixtral, joined(more, {"training.precision=fp32",
+                                                                        "parallel.data=2"}))))
+        .trained;
+  };
+  const Trained shared = trained({"parallel.expert=2"}), whole = trained({});
+  EXPECT_EQ(shared.losses, whole.losses);
+  EXPECT_EQ(different(shared, whole), 0u);
+}
+
+// Two groups, each of whose experts has its gradients reduced over both.
+TEST(ExpertsOfFourRanks, EndWhereTheReferenceDoes) {
+  LONG_TEST();
+  for (const char* system : {"zero_offload", "zero_infinity"})
+    expect_the_references_end(
+        system, {"four",
+                 joined(mixtral, {"parallel.data=4", "parallel.expert=2", "machine.gpu.count=4",
+                                  "machine.host.memory=16 GiB"}),
+                 4});
+}
+
+// The declared load is what a run does: another one ends elsewhere, and so does each expert's part.
+TEST(ExpertLoad, DecidesWhereARunEnds) {
+  const auto trained = [](const Overrides& load) {
+    return train_for_real(small_training("resident", joined(mixtral, load))).trained;
+  };
+  const Trained even = trained({});
+  EXPECT_EQ(different(even, trained({})), 0u);
+  EXPECT_NE(even.losses, trained({R"(training.expert_load={"zipf": 1.2})"}).losses);
+}
+
+// Adam has nothing to do for an expert that no token went to.
+TEST(ExpertLoad, LeavesAnExpertWithoutTokensAsItWas) {
+  const description::Scenario scenario = small_training(
+      "zero_offload",
+      joined(mixtral, {"training.experts=separate", "training.expert_load=[4, 0, 3, 2]"}));
+  const models::Model model = strategies::prepare(scenario).model;
+  const Trained trained = train_for_real(scenario).trained;
+  std::size_t idle = 0, used = 0;
+  for (std::uint32_t weight = 0; weight < model.weights.size(); ++weight) {
+    if (!model.weights[weight].routed) continue;
+    const std::vector<float>& now = trained.masters[weight];
+    std::vector<float> before(now.size());
+    initial_values(model, scenario.run.seed, weight, 0, before.size(),
+                   {reinterpret_cast<std::byte*>(before.data()), Element::fp32, false});
+    const bool is_idle = model.weights[weight].expert == 1;
+    EXPECT_EQ(now == before, is_idle) << model.weights[weight].name;
+    ++(is_idle ? idle : used);
+  }
+  EXPECT_EQ(idle, 6u);  // three matrices of each of two blocks
+  EXPECT_EQ(used, 18u);
+}
+
+}  // namespace
+}  // namespace spillway::hw_backend::experts_training_test
