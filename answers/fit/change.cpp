@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <limits>
 
 namespace spillway::answers {
 
@@ -106,31 +107,41 @@ struct TriedStep {
   Step step;
   std::uint64_t samples = 0;  ///< of a step
   double tokens_per_s = 0;
+  std::optional<double> price_usd{};  ///< of the machine with it
+
+  double price() const { return price_usd.value_or(std::numeric_limits<double>::infinity()); }
 };
 
-/// Of those steps that people can run the fastest.
-TriedStep fastest_of(const explore::Backend& backend, const result::Result& answer,
-                     std::vector<Step> steps, std::uint64_t& simulated) {
+/// Of those steps that people can run the ones that fit.
+std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Result& answer,
+                              std::vector<Step> steps, std::uint64_t& simulated) {
   std::vector<Scenario> scenarios = runnable_of(answer, steps);
   // several micro-batches a step settle within it, and a first step is half the work of two
-  for (Scenario& scenario : scenarios) scenario.run.warmup_steps = 0;
+  for (Scenario& scenario : scenarios)
+    if (scenario.training.gradient_accumulation > 1) scenario.run.warmup_steps = 0;
   const auto outcomes = explore::simulate_all(backend, scenarios);
   simulated += scenarios.size();
+  std::vector<TriedStep> tried;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (const auto& result = outcomes[i].result; result && result->feasible())
+      tried.push_back(
+          {steps[i], samples_of(scenarios[i]), result->tokens_per_s, result->price_usd});
+  return tried;
+}
+
+/// Of those the fastest.
+TriedStep fastest_of(const explore::Backend& backend, const result::Result& answer,
+                     std::vector<Step> steps, std::uint64_t& simulated) {
   TriedStep best;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto& result = outcomes[i].result;
-    if (!result || !result->feasible() || result->tokens_per_s <= best.tokens_per_s) continue;
-    best = {steps[i], samples_of(scenarios[i]), result->tokens_per_s};
-  }
+  for (const TriedStep& one : all_of(backend, answer, std::move(steps), simulated))
+    if (one.tokens_per_s > best.tokens_per_s) best = one;
   return best;
 }
 
 }  // namespace
 
 std::optional<MoreSamples> more_samples(const explore::Backend& backend,
-                                        const result::Result& answer,
-                                        const std::optional<FitChange>& change,
-                                        std::uint64_t& simulated) {
+                                        const result::Result& answer, std::uint64_t& simulated) {
   const Scenario now = explore::scenario_of(answer);
   const std::uint64_t times =
       many_micro_batches / std::min(many_micro_batches, now.machine.gpu.count);
@@ -143,31 +154,46 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   if (best.tokens_per_s == 0)  // gradients that are kept until the update may leave no room
     best = fastest_of(backend, answer, others_with(set, now), simulated);
   if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
-  MoreSamples more{best.step.words,   times,       best.samples, samples_of(now), best.step.set,
-                   best.tokens_per_s, std::nullopt};
-  if (!change) return more;
-  std::vector<std::string> both = more.set;
-  both.insert(both.end(), change->set.begin(), change->set.end());
-  const TriedStep changed = fastest_of(backend, answer, {{"", both}}, simulated);
-  if (changed.tokens_per_s > 0) more.changed_tokens_per_s = changed.tokens_per_s;
-  return more;
+  return MoreSamples{best.step.words,   times,       best.samples, samples_of(now), best.step.set,
+                     best.tokens_per_s, std::nullopt};
 }
 
-std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
-                                     std::uint64_t& simulated) {
-  std::vector<Step> steps = steps_from(explore::scenario_of(answer));
-  const std::vector<Scenario> scenarios = runnable_of(answer, steps);
-  const auto outcomes = explore::simulate_all(backend, scenarios);
-  simulated += scenarios.size();
-  std::optional<FitChange> best;
-  double most = answer.tokens_per_s * worth_saying;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto& result = outcomes[i].result;
-    if (!result || !result->feasible() || result->tokens_per_s <= most) continue;
-    most = result->tokens_per_s;
-    best = FitChange{steps[i].words, steps[i].set, most, result->price_usd};
+namespace {
+
+/// The cheapest of those that come near the fastest.
+const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double least) {
+  constexpr double near = 0.95;
+  double most = least;
+  for (const TriedStep& one : tried) most = std::max(most, one.tokens_per_s);
+  const TriedStep* best = nullptr;
+  for (const TriedStep& one : tried) {
+    if (one.tokens_per_s <= least || one.tokens_per_s < near * most) continue;
+    if (!best || one.price() < best->price()) best = &one;
   }
   return best;
+}
+
+}  // namespace
+
+std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
+                                     std::optional<MoreSamples>& more, std::uint64_t& simulated) {
+  std::vector<Step> steps = steps_from(explore::scenario_of(answer));
+  if (more)
+    for (Step& step : steps) step.set.insert(step.set.begin(), more->set.begin(), more->set.end());
+  const std::vector<TriedStep> tried = all_of(backend, answer, std::move(steps), simulated);
+  const double now = more ? more->tokens_per_s : answer.tokens_per_s;
+  const TriedStep* best = worth_its_price(tried, now * worth_saying);
+  if (!best) return std::nullopt;
+  FitChange change{best->step.words, best->step.set, best->tokens_per_s, best->price_usd};
+  if (!more) return change;
+  more->changed_tokens_per_s = best->tokens_per_s;
+  change.set.erase(change.set.begin(),
+                   change.set.begin() + static_cast<std::ptrdiff_t>(more->set.size()));
+  const std::vector<TriedStep> alone =
+      all_of(backend, answer, {{change.words, change.set}}, simulated);
+  change.tokens_per_s.reset();
+  if (!alone.empty()) change.tokens_per_s = alone.front().tokens_per_s;
+  return change;
 }
 
 }  // namespace spillway::answers

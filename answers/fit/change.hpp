@@ -9,21 +9,20 @@ namespace spillway::answers {
 /// simulation stays short whatever the box.
 inline constexpr std::uint64_t many_micro_batches = 16;
 
-/// Of about twice the host memory, in a size that the board takes, one more drive and one more
-/// card, the one with which the answer trains most tokens a second, its system and batch unchanged;
-/// with more memory, systems that hold their states there are tried as well. Only what people can
-/// run.
-///   simulated  grows by the scenarios that were simulated
-///   Result     nothing where none of them makes it 2 % faster
-std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
-                                     std::uint64_t& simulated);
-
-/// The answer, and the answer with the change, with several micro-batches before each update.
+/// The answer with several micro-batches before each update.
 ///   simulated  grows by the scenarios that were simulated
 ///   Result     nothing where that does not make it 10 % faster
 std::optional<MoreSamples> more_samples(const explore::Backend& backend,
-                                        const result::Result& answer,
-                                        const std::optional<FitChange>& change,
-                                        std::uint64_t& simulated);
+                                        const result::Result& answer, std::uint64_t& simulated);
+
+/// Of about twice the host memory, in a size that the board takes, one more drive and one more
+/// card, the one with which the answer trains most tokens a second, or a cheaper one that comes
+/// near; its system and batch unchanged. With more memory, systems that hold their states there are
+/// tried as well. Only what people can run.
+///   more       the answer is to be changed so beside it, which gets what comes of both
+///   simulated  grows by the scenarios that were simulated
+///   Result     nothing where none of them makes it 2 % faster
+std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
+                                     std::optional<MoreSamples>& more, std::uint64_t& simulated);
 
 }  // namespace spillway::answers

@@ -45,10 +45,10 @@ json Completion::part_of(const explore::Backend& backend, const Found& found, Ta
   here.on_unanswered = [&part](const std::string& why) { part["unanswered"].push_back(why); };
   if (task == Task::change) {
     std::uint64_t simulated = 0;
-    const auto change = best_change(here, *found.runnable, simulated);
-    if (change) part["change"] = *change;
-    if (const auto more = more_samples(here, *found.runnable, change, simulated))
-      part["more_samples"] = *more;
+    std::optional<answer::MoreSamples> more = more_samples(here, *found.runnable, simulated);
+    if (const auto change = best_change(here, *found.runnable, more, simulated))
+      part["change"] = *change;
+    if (more) part["more_samples"] = *more;
     part["simulated"] = simulated;
     return part;
   }

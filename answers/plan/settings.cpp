@@ -96,7 +96,7 @@ void add_more_samples(const explore::Backend& backend, BestSettings& answer) {
       fastest = &*trial.result;
   if (!fastest) return;
   std::uint64_t simulated = 0;
-  answer.more_samples = more_samples(backend, *fastest, std::nullopt, simulated);
+  answer.more_samples = more_samples(backend, *fastest, simulated);
   answer.counts.simulated += simulated;
 }
 
