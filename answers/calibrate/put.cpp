@@ -57,6 +57,10 @@ std::string reason_against(const MachineFile& machine, const std::string& path, 
            "the trace tells that of products alone: say gpu.elementwise: separate to use it";
   if (path == "host.memory" && machine.gpu.one_memory)
     return "GPU and host share one memory in this machine";
+  if (path.ends_with(".endurance.written"))
+    for (const description::StorageSpec& storage : machine.storage)
+      if (path == "storage." + storage.name + ".endurance.written" && !storage.endurance)
+        return "the machine file does not say how long its drives last";
   if (!(value > 0)) return "it is 0";
   return "";
 }
@@ -97,6 +101,20 @@ const Evidence* narrowest(const std::vector<Evidence>& all) {
   return found;
 }
 
+/// What a drive of which nobody has the sheet takes in all, by the share that it says is used.
+void put_life(const Evidence& each, const description::StorageSpec& storage,
+              answer::Calibration& into) {
+  if (!storage.endurance || each.drive->percent_used == 0 || each.drive->percent_used >= 100)
+    return;
+  const std::string path = "storage." + storage.name + ".endurance.rated";
+  const Reading life{path, "bytes", each.drive->bytes_written * 100 / each.drive->percent_used, ""};
+  place(into.machine, path) = written(life);
+  const std::string source = "measured: " + each.file + ", bytes written by percentage used";
+  into.machine["sources"][path] = source;
+  into.moved.push_back(
+      {path, life.unit, static_cast<double>(storage.endurance->rated.value()), life.value, source});
+}
+
 /// What the file says of a drive's life, cache and price is that of another one.
 void doubt_ratings(const description::StorageSpec& storage, answer::Calibration& into) {
   const std::string own = "storage." + storage.name + ".";
@@ -104,8 +122,9 @@ void doubt_ratings(const description::StorageSpec& storage, answer::Calibration&
   for (auto& [path, source] : into.machine["sources"].items()) {
     const bool of_drive = path.starts_with(own + "endurance.") ||
                           path.starts_with(own + "slc_cache.") || path == own + "price_usd";
-    if (of_drive && !source.get<std::string>().starts_with("assumed"))
-      source = "assumed: of a drive of " + size + "; " + source.get<std::string>();
+    const auto said = source.get<std::string>();
+    if (of_drive && !said.starts_with("assumed") && !said.starts_with("measured"))
+      source = "assumed: of a drive of " + size + "; " + said;
   }
 }
 
@@ -164,8 +183,10 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
       into.moved.push_back(
           {path, reading.unit, number_at(own, path, reading.unit), reading.value, source});
     }
-    if (const auto drive = drive_of(before, each); drive && drive->is_other)
+    if (const auto drive = drive_of(before, each); drive && drive->is_other) {
       doubt_ratings(*drive->storage, into);
+      put_life(each, *drive->storage, into);
+    }
   }
   if (const Evidence* narrow = narrowest(all)) put_link(*narrow, into);
 }

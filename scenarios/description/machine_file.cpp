@@ -82,6 +82,7 @@ void endurance_fields(Io& io, Spec& endurance) {
   io("erase_block", endurance.erase_block);
   io("mapping_unit", endurance.mapping_unit);
   io("held", endurance.held);
+  io("written", endurance.written);
   io("trimmed", endurance.trimmed);
   io("retention", endurance.retention);
   io("rated_retention", endurance.rated_retention);
@@ -349,6 +350,7 @@ void read_endurance(const json& object, StorageSpec& storage, MachineFile& machi
        "assumed 1 GiB, a block of 16 MiB on each of 64 planes");
   fill("mapping_unit", endurance.mapping_unit, Bytes(4096), "4 KiB, as most drives map");
   fill("held", endurance.held, Bytes(0), "nothing else lies on the drive");
+  fill("written", endurance.written, Bytes(0), "the drives are new");
   fill("trimmed", endurance.trimmed, true, "free space is trimmed");
   const Seconds three_years(3 * 365 * 86400.0);
   fill("rated_retention", endurance.rated_retention, three_years, "3 years");

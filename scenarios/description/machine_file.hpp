@@ -134,6 +134,7 @@ struct EnduranceSpec {
   Bytes erase_block;                ///< what the drive fills and erases as a whole, over its chips
   Bytes mapping_unit;               ///< what the drive maps; less of it is padded
   Bytes held;                       ///< data of others that lies on the drive
+  Bytes written;                    ///< by the host to each drive before this run
   bool trimmed = true;              ///< the drive is told which blocks are free
   Seconds retention;                ///< how long data must last after power-off
   Seconds rated_retention;          ///< what the rating assumes

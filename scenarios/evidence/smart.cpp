@@ -19,6 +19,8 @@ constexpr auto* without_section =
 void found(Evidence& into, DriveWear drive, std::optional<double> capacity) {
   if (capacity)
     into.readings.push_back({"storage.capacity", "bytes", *capacity, "what the drive says"});
+  into.readings.push_back(
+      {"storage.endurance.written", "bytes", drive.bytes_written, "what the drive says"});
   into.drive = std::move(drive);
 }
 

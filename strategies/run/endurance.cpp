@@ -20,6 +20,13 @@ double bytes_of(const WriteSizes& writes) {
   return bytes;
 }
 
+/// The share of its life that a drive has left.
+double unworn(const description::StorageSpec& storage) {
+  if (!storage.endurance || storage.endurance->rated.value() == 0) return 1;
+  const auto rated = static_cast<double>(storage.endurance->rated.value());
+  return std::max(0.0, 1 - static_cast<double>(storage.endurance->written.value()) / rated);
+}
+
 result::Wear wear_of_one(const description::StorageSpec& storage, double written, double waf,
                          double step_s) {
   result::Wear wear;
@@ -40,10 +47,11 @@ result::Wear wear_of_one(const description::StorageSpec& storage, double written
       wear.rated_drive_writes_per_day = static_cast<double>(endurance.rated.value()) / capacity /
                                         (endurance.warranty->value() / day_s);
   }
-  wear.lifetime_write_bytes = lifetime_writes(storage, waf);
+  const double left = unworn(storage);
+  if (const auto life = lifetime_writes(storage, waf)) wear.lifetime_write_bytes = *life * left;
   if (wear.lifetime_write_bytes && wear.write_bytes_per_day > 0) {
     wear.lifetime_years = *wear.lifetime_write_bytes / (wear.write_bytes_per_day * 365);
-    wear.warranty_years = wear.rated_write_bytes / (wear.write_bytes_per_day * 365);
+    wear.warranty_years = wear.rated_write_bytes * left / (wear.write_bytes_per_day * 365);
   }
   return wear;
 }
@@ -103,7 +111,7 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     wear.filled = live_share(storage, live) * (1 + storage_spare(storage));
     if (!worst || sooner(wear, *worst)) worst = wear;
     if (written == 0) continue;
-    const std::optional<double>& total = wear.lifetime_write_bytes;
+    const std::optional<double> total = lifetime_writes(storage, waf);
     const double price =
         machine.prices_usd ? storage.price_usd.value_or(machine.prices_usd->ssd) : 0;
     if (total && *total > 0 && price > 0)

@@ -78,6 +78,30 @@ TEST(Calibrate, SaysWhenADriveIsWornOutByBothForecasts) {
   EXPECT_NEAR(drive.at("most_left").get<double>(), 58.2e12 * (100 - 15.5) / 15.5, 1e6);
 }
 
+// 58.2 TB of them are gone before the run begins.
+TEST(Calibrate, TakesWhatADriveHasWrittenFromItsLife) {
+  const Workplace place;
+  const auto years = [&](const std::string& machine) {
+    return shell(place,
+                 "spillway simulate scenarios/examples/qwen7b_one_box_mix.json --json --set "
+                 "machine=" +
+                     machine)
+        .json()
+        .at("wear")
+        .at("lifetime_years")
+        .get<double>();
+  };
+  ASSERT_EQ(shell(place,
+                  "spillway machine gaming_4090 --json > new.json && spillway calibrate "
+                  "new.json --from " +
+                      evidence + "smartctl.json --out used.json")
+                .exit,
+            0);
+  const json used = shell(place, "spillway machine used.json --json").json();
+  EXPECT_EQ(used.at("storage")[0].at("endurance").at("written"), "58.2 TB");
+  EXPECT_LT(years("used.json"), years("new.json"));
+}
+
 TEST(Calibrate, RefusesInOneLineWhatItCannotUse) {
   const Workplace place;
   const Ended unknown =
