@@ -117,29 +117,36 @@ __device__ float joined(float a, float b) {
   return largest + logf(expf(a - largest) + expf(b - largest));
 }
 
-__device__ void scale_head(const AttentionShape& shape, const Row& row, float factor, Output y) {
+/// Where attention to other keys lies, if there is any.
+struct Grown {
+  Input before;
+  Output after;  ///< the same memory
+};
+
+__device__ void scale_head(const AttentionShape& shape, const Row& row, float factor,
+                           const Grown& grown) {
   const std::uint64_t first = (row.token * shape.heads + row.head) * shape.head_dim;
   for_eights_of_row(shape.head_dim, [&](std::uint64_t i, std::uint64_t some) {
-    Eight v = get8({y.data, y.type}, first + i, some);
+    Eight v = get8(grown.before, first + i, some);
     for (int k = 0; k < 8; ++k) v.value[k] *= factor;
-    put8(y, first + i, some, v);
+    put8(grown.after, first + i, some, v);
   });
 }
 
 /// Scores become their softmax, dropped, in `weights`; where they join those of other keys, theirs
 /// in that of all, and what the others made of the output, `grown`, becomes its part.
 __global__ void softmax_of_block(AttentionShape shape, Block block, Input scores,
-                                 float* log_sum_exp, Output weights, Output grown) {
+                                 float* log_sum_exp, Output weights, Grown grown) {
   __shared__ float shared[block_threads];
   const float scale = shape.dropout.scale();
   for (std::uint64_t at = blockIdx.x; at < block.heads * block.rows; at += gridDim.x) {
     const Row row = row_of(shape, block, at);
     const std::uint64_t sum = row.token * shape.heads + row.head;
-    const float others = grown.data ? log_sum_exp[sum] : 0.0f;
+    const float others = grown.before.data ? log_sum_exp[sum] : 0.0f;
     const SoftmaxInput held(scores, row.score, row.seen);
     const SoftmaxRow sums = softmax_row(held, row.seen, shape.scale, shared);
     float inverse = 1.0f / sums.sum, all = sums.largest + logf(sums.sum);
-    if (grown.data) {
+    if (grown.before.data) {
       const float own = all;
       all = joined(others, own);
       inverse *= expf(own - all);
@@ -232,7 +239,7 @@ void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForwa
     multiply(to_scores);
     launch(stream_, "attention", on_device::softmax_of_block, block.heads * block.rows, shape,
            block, Input(scores, Element::fp32), operands.log_sum_exp, Output{weights, type, false},
-           operands.grows ? output : Output());
+           operands.grows ? on_device::Grown{output.read(), output} : on_device::Grown{});
     Product to_output{block.rows, shape.head_dim, block.keys, block.heads};
     to_output.a = scores_of(block, weights, type);
     to_output.b = keys_of(shape, block, operands.value, false);

@@ -137,9 +137,9 @@ INSTANTIATE_TEST_SUITE_P(On, SharedSamples, testing::ValuesIn(cases),
 constexpr Size of_two_ranks{.blocks = 2, .feed_forward = 4096};
 
 void expect_the_reference(const std::string& system, const Overrides& overrides,
-                          const std::string& way) {
+                          const std::string& way, const Size& size = of_two_ranks) {
   SCOPED_TRACE(system + " " + way);
-  const description::Scenario scenario = small_training(system, overrides, of_two_ranks);
+  const description::Scenario scenario = small_training(system, overrides, size);
   const RealRun run = train_for_real(scenario);
   ASSERT_TRUE(run.result.feasible());
   std::optional<RealRun> repeated;  // of a system that no two runs of are alike
@@ -153,9 +153,10 @@ void expect_the_reference(const std::string& system, const Overrides& overrides,
 }
 
 TEST(TrainingOnSharedSamples, EndsWhereTheReferenceDoes) {
-  expect_the_reference("zero_infinity", {"parallel.context=2"}, "bf16");
-  expect_the_reference("zero_infinity", {"parallel.context=2", "parallel.context_kind=ring"},
-                       "ring");
+  constexpr Size small{.blocks = 1, .feed_forward = 4096};
+  expect_the_reference("zero_infinity", {"parallel.context=2"}, "small", small);
+  expect_the_reference("zero_offload", {"parallel.context=2", "parallel.context_kind=ring"},
+                       "small_ring", small);
 }
 
 /// Trainings whose sums are in another order, and which are otherwise the same.
