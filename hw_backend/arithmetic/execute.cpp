@@ -133,8 +133,6 @@ void gradient_sum(const Call& call) {
   call.device.convert(one.elements, one.read(), sum.write());
 }
 
-using Lower = void (*)(const Call&);
-
 /// Null: nothing that a device computes.
 Lower lowering_of(models::OperatorFunction function) {
   using Function = models::OperatorFunction;
@@ -199,22 +197,9 @@ Lower lowering_of(models::OperatorFunction function) {
       return [](const Call& call) { rotation(call, false); };
     case Function::rotation_backward:
       return [](const Call& call) { rotation(call, true); };
-    case Function::scatter_experts:
-      return scatter_experts;
-    case Function::scatter_experts_backward:
-      return scatter_experts_backward;
-    case Function::gather_experts:
-      return gather_experts;
-    case Function::gather_experts_backward:
-      return gather_experts_backward;
-    case Function::weighing:
-      return weighing;
-    case Function::weighing_backward:
-      return weighing_backward;
-    default:  // caps, latents and diffusion are simulated only
-      break;
+    default:
+      return lowering_of_experts(function);
   }
-  return nullptr;
 }
 
 }  // namespace
