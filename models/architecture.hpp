@@ -83,8 +83,8 @@ struct StateSpace {
 
 /// What mixes the tokens of a block.
 /// What each of a token's experts counts.
-///   softmax_of_chosen  softmax of the logits of the chosen experts: also what is left where that of
-///                      all experts is divided by the sum of the chosen
+///   softmax_of_chosen  softmax of the logits of the chosen experts: what is left, too, where that
+///                      of all experts is divided by the sum of the chosen
 ///   softmax_of_all     the chosen of the softmax of all, whose sum is less than 1
 ///   other              sigmoids, groups, corrections
 enum class RouterRule { softmax_of_chosen, softmax_of_all, other };

@@ -197,9 +197,9 @@ Value scaled_shares(Tape& tape, Value shares, std::uint32_t factors) {
   return scaled;
 }
 
-/// The router's choice: what each chosen expert counts, and a copy of the token for it. The way back
-/// of a softmax of the chosen needs these shares alone, that of a softmax of all experts the logits
-/// of those that were not chosen as well.
+/// The router's choice: what each chosen expert counts, and a copy of the token for it. The way
+/// back of a softmax of the chosen needs these shares alone, that of a softmax of all experts the
+/// logits of those that were not chosen as well.
 struct Routed {
   Value shares, copies;
 };

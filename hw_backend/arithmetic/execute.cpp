@@ -137,8 +137,6 @@ void gradient_sum(const Call& call) {
   call.device.convert(one.elements, one.read(), sum.write());
 }
 
-using Lower = void (*)(const Call&);
-
 Lower loss_lowering_of(models::OperatorFunction function) {
   using Function = models::OperatorFunction;
   switch (function) {
@@ -154,8 +152,8 @@ Lower loss_lowering_of(models::OperatorFunction function) {
       return whole_loss;
     case Function::whole_loss_backward:
       return whole_loss_backward;
-    default:  // experts, caps, latents and diffusion are simulated only
-      return nullptr;
+    default:
+      return lowering_of_experts(function);
   }
 }
 
@@ -215,18 +213,6 @@ Lower lowering_of(models::OperatorFunction function) {
       return [](const Call& call) { rotation(call, false); };
     case Function::rotation_backward:
       return [](const Call& call) { rotation(call, true); };
-    case Function::scatter_experts:
-      return scatter_experts;
-    case Function::scatter_experts_backward:
-      return scatter_experts_backward;
-    case Function::gather_experts:
-      return gather_experts;
-    case Function::gather_experts_backward:
-      return gather_experts_backward;
-    case Function::weighing:
-      return weighing;
-    case Function::weighing_backward:
-      return weighing_backward;
     default:
       return loss_lowering_of(function);
   }

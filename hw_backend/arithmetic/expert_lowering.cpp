@@ -3,6 +3,8 @@
 
 namespace spillway::hw_backend {
 
+namespace {
+
 void scatter_experts(const Call& call) {
   OperandReader operands(call);
   const Routing routing = call.routing();
@@ -68,6 +70,28 @@ void weighing_backward(const Call& call) {
   call.device.weigh_rows_backward(weights.elements, x.elements / weights.elements, y.read(),
                                   x.read(), weights.read(), x_gradient.write(),
                                   weights_gradient.write());
+}
+
+}  // namespace
+
+Lower lowering_of_experts(models::OperatorFunction function) {
+  using Function = models::OperatorFunction;
+  switch (function) {
+    case Function::scatter_experts:
+      return scatter_experts;
+    case Function::scatter_experts_backward:
+      return scatter_experts_backward;
+    case Function::gather_experts:
+      return gather_experts;
+    case Function::gather_experts_backward:
+      return gather_experts_backward;
+    case Function::weighing:
+      return weighing;
+    case Function::weighing_backward:
+      return weighing_backward;
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace spillway::hw_backend

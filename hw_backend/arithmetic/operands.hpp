@@ -76,15 +76,14 @@ class OperandReader {
 Input from(Input x, std::uint64_t elements);
 Output from(Output x, std::uint64_t elements);
 
+/// Makes an operator into primitives.
+using Lower = void (*)(const Call&);
+
 void product(const Call& call);
 void product_input_gradient(const Call& call);
 void product_weight_gradient(const Call& call);
-void scatter_experts(const Call& call);
-void scatter_experts_backward(const Call& call);
-void gather_experts(const Call& call);
-void gather_experts_backward(const Call& call);
-void weighing(const Call& call);
-void weighing_backward(const Call& call);
+/// Null for what experts do not do: caps, latents and diffusion are simulated only.
+Lower lowering_of_experts(models::OperatorFunction function);
 void weight_norms(const Call& call);
 void magnitude(const Call& call);
 void magnitude_backward(const Call& call);

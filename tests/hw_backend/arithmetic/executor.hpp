@@ -96,7 +96,7 @@ inline constexpr const char* small_opt = R"({"model_type": "opt", "hidden_size":
 inline constexpr const char* norm_last_opt = R"({"model_type": "opt", "hidden_size": 24,
     "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 40, "vocab_size": 50,
     "max_position_embeddings": 16, "do_layer_norm_before": false})";
-// With a dense block between them, and shared experts behind a gate; shares that do not add up to 1.
+// Experts around a dense block, others behind a gate for all; shares that do not add up to 1.
 inline constexpr const char* small_qwen2_moe = R"({"model_type": "qwen2_moe", "hidden_size": 24,
     "num_hidden_layers": 3, "num_attention_heads": 3, "num_key_value_heads": 1,
     "intermediate_size": 40, "moe_intermediate_size": 20, "num_experts": 6,
