@@ -30,8 +30,8 @@ void HostPrimitives::route(const Routing& r, Input logits, float* shares) {
   }
 }
 
-// With p the softmax and g the gradients of the shares: p (g - sum of p g), where g is 0 of all that
-// is no share.
+// With p the softmax and g the gradients of the shares: p (g - sum of p g), where g is 0 of
+// what is no share.
 void HostPrimitives::route_backward(const Routing& r, Input logits, const float* shares,
                                     const float* shares_gradient, Output logits_gradient) {
   const auto [wide, values] = scratch_.take<2>({r.experts, r.experts});
