@@ -270,7 +270,8 @@ Text program_words(const Result& r) {
   const nlohmann::json::json_pointer loss("/training/loss");
   const bool fused = r.scenario.contains(loss) && r.scenario.at(loss) == "fused";
   Text text = "Runs with: " + r.runs_with->program;
-  if (fused && r.runs_with->runnable) text += ", and a fused loss as Liger Kernel's; training.loss plain takes more memory";
+  if (fused && r.runs_with->runnable)
+    text += ", and a fused loss as Liger Kernel's; training.loss plain takes more memory";
   return text + ".";
 }
 

@@ -182,7 +182,7 @@ inline constexpr auto names_of<WeightCopies> = in_order("kept", "per_use");
 /// `training.fp8`, of precision fp8.
 struct Fp8 {
   /// Products read both operands along what they sum over: weights, inputs and gradients of outputs
-  /// have a transposed copy besides. False of cards with fp8_any_layout, unless a scenario says it.
+  /// have a transposed copy besides. False of cards with fp8_any_layout.
   /// Source  Transformer Engine, is_non_tn_fp8_gemm_supported
   bool transposes = true;
   WeightCopies weight_copies = WeightCopies::kept;

@@ -63,10 +63,11 @@ constexpr Rule rows[] = {
      .why = "a gather of 8-bit inputs is not part of this version",
      .hint = "write false, or training.precision bf16_mixed"},
     {.path = "training.fp8.transposes",
+     .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
            return !is_fp8(c) || !c.training().fp8.transposes ||
-                  !c.scenario.machine.gpu.fp8_any_layout || c.says("training.fp8.transposes");
+                  !c.scenario.machine.gpu.fp8_any_layout;
          },
      .why = why_no_transposes,
      .hint = "write false",

@@ -28,8 +28,8 @@ TEST(ExpertLoad, FollowsZipfWithPopularExpertsOnRanksFarApart) {
               ElementsAre(DoubleNear(12.0 / 25, near), DoubleNear(4.0 / 25, near),
                           DoubleNear(6.0 / 25, near), DoubleNear(3.0 / 25, near)));
   EXPECT_NEAR(busiest_rank(load.shares(4, 1), 2), 2 * 16.0 / 25, near);
-  // where the order is by chance, 1.87 on average
-  EXPECT_NEAR(busiest_rank(load.shares(128, 8), 8), 1.9, 0.2);
+  // in a row the first 16 of 128 would be more than half of all
+  EXPECT_LT(busiest_rank(load.shares(128, 8), 8), 2);
 }
 
 TEST(ExpertLoad, OfCountsIsTheirPartOfAll) {

@@ -104,7 +104,8 @@ TEST(ConfigSource, AQuantizedReleaseIsReadByItsArchitectureAndSaysSo) {
   const Architecture a =
       read(R"({"model_type": "llama", "quantization_config": {"quant_method": "awq"}})");
   EXPECT_THAT(a.notes, Contains("This is a release in awq; weights are counted as "
-                                "trained, in training.precision."));
+                                "trained, in training.precision, unless training.method quantizes "
+                                "them (qlora: 4 bits)."));
 }
 
 TEST(ConfigSource, PredictionHeadsAreLeftOutAndSaid) {

@@ -272,8 +272,8 @@ Task<> GpuOptimizer::update_paged(const Numbers& numbers) {
   co_await gathered;
 }
 
-/// The kernels of a sub-group, each with the copies of its gradient: one in the gradient's type, and
-/// where the master is wider one in fp32, which the update reads. All live until the last has run.
+/// The kernels of a sub-group, each with the copies of its gradient: one in the gradient's type,
+/// and where the master is wider one in fp32, which the update reads. All live until the last ran.
 ///   Source  DeepSpeed 0.16, runtime/zero/stage_1_and_2.py, step; stage3.py, _prepare_sub_group
 Op GpuOptimizer::run_flattened(std::vector<GpuKernel>& kernels) {
   std::uint64_t bytes = 0;

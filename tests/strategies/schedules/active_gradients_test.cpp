@@ -34,7 +34,8 @@ description::Scenario llama(const std::string& policy, Overrides more = {}) {
 
 description::Scenario small(const std::string& policy, Overrides more = {}) {
   more.insert(more.begin(), {"strategy.gradients.policy=" + policy, "training.precision=bf16_mixed",
-                             "strategy.optimizer.grouping=layers", "strategy.optimizer.buffers=9"});
+                             "strategy.optimizer.grouping=layers", "strategy.optimizer.buffers=9",
+                             "machine.host.module_hooks=0 s"});
   return small_model("llama", "memascend", more);
 }
 

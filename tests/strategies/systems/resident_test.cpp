@@ -40,9 +40,9 @@ TEST(Resident, MainGradientsTakeFourBytesWithOneMicroBatchToo) {
 TEST(Resident, FlattensTheGradientsOfASubgroupAtATime) {
   const auto copies = [](const std::string& subgroup) {
     const result::PeakBytes gpu =
-        count(example("gpt2_resident",
-                      {"training.sequence=8", "training.micro_batch=1",
-                       "strategy.optimizer.flatten=true", "strategy.optimizer.subgroup=" + subgroup}))
+        count(example("gpt2_resident", {"training.sequence=8", "training.micro_batch=1",
+                                        "strategy.optimizer.flatten=true",
+                                        "strategy.optimizer.subgroup=" + subgroup}))
             .result.gpu;
     return static_cast<double>(at_peak(gpu, "optimizer_gradient_buffers"));
   };
