@@ -311,9 +311,11 @@ Imported import_checked(const LocatedJson& config, const ImportOptions& options,
   if (!config.value.is_object())
     throw ScenarioError(
         {{config.place("").file, 1, 1, "", "a DeepSpeed configuration is an object", ""}});
+  Imported imported = Import(config, options, model, gpus).run();
   const json& keys = config.value;
   const bool knows_one = std::any_of(keys.items().begin(), keys.items().end(), [](const auto& key) {
-    return remark_on(key.key()).kind != KeyRemark::Kind::unknown;
+    const KeyRemark remark = remark_on(key.key());
+    return remark.kind != KeyRemark::Kind::unknown || !remark.words.empty();
   });
   if (!keys.empty() && !knows_one)
     throw ScenarioError({{config.place("").file, 1, 1, "", "none of its keys is one of DeepSpeed's",
@@ -321,7 +323,7 @@ Imported import_checked(const LocatedJson& config, const ImportOptions& options,
                               ? "this is Accelerate's configuration: import the file that its "
                                 "deepspeed_config_file names"
                               : "import a ds_config.json"}});
-  return Import(config, options, model, gpus).run();
+  return imported;
 }
 
 }  // namespace

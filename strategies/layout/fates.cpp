@@ -49,8 +49,8 @@ Touched touched_by_layers(const StepProgram& program) {
   return touched;
 }
 
-/// It is the input of the block `layer`, which no layer behind it reads; an encoder's output is read
-/// by many blocks.
+/// It is the input of the block `layer`, which no layer behind it reads; an encoder's output is
+/// read by many blocks.
 bool is_own_input(const StepProgram& program, const Touched& touched, TensorId id,
                   std::uint32_t layer) {
   const models::Tensor& tensor = program.tensors[id];

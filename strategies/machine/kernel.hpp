@@ -117,7 +117,7 @@ struct CpuKernel {
   std::uint64_t traffic = 0;        ///< bytes of DRAM traffic, read + written
   double flops = 0;                 ///< of products
   const Subgroup* group = nullptr;  ///< of Adam and checkpoints: what the operands hold
-  std::uint64_t share = 0;          ///< of `group`: which of its ranks' equal shares of each weight
+  std::uint64_t share = 0;          ///< of `group`: the rank whose share of each weight it is
   Numbers numbers{};
   std::uint64_t first_element = 0;  ///< where there is no `group`: of the weight
   std::vector<BoundOperand> operands;

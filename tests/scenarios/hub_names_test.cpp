@@ -40,7 +40,8 @@ TEST(HubNames, TheEndOfANameSaysHowItsWeightsAreQuantized) {
 
 TEST(HubNames, AQuantizedReleaseSaysSoAsItsFileDoes) {
   const std::string note =
-      "This is a release in gptq-int4; weights are counted as trained, in training.precision.";
+      "This is a release in gptq-int4; weights are counted as trained, in training.precision, "
+      "unless training.method quantizes them (qlora: 4 bits).";
   const std::string name = "Qwen/Qwen3-8B-GPTQ-Int4";
   const models::Architecture quantized = read_model(name), plain = read_model("Qwen/Qwen3-8B");
   EXPECT_THAT(quantized.notes, Contains(note));

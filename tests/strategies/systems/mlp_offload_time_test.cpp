@@ -163,6 +163,7 @@ TEST(MlpOffloadTime, EachIdeaAddsToThoseBefore) {
                       "strategy.preset=deepspeed_zero3_nvme_optimizer",
                       "strategy.optimizer.subgroup=2e7 params",
                       "strategy.optimizer.buffers=24",
+                      "machine.host.module_hooks=0 s",
                       one_path};
   const auto with = [&](const Overrides& idea) {
     overrides.insert(overrides.end(), idea.begin(), idea.end());
