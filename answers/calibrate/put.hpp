@@ -24,7 +24,7 @@ std::optional<DriveOf> drive_of(const description::MachineFile& machine,
                                 const evidence::Evidence& evidence);
 
 /// Puts the readings into `into.machine`, which is `before` as JSON, and says which and why not.
-/// The narrowest link that a file tells of lowers rates that nobody measured and that it cannot carry.
+/// Rates that nobody measured become no more than the narrowest link of a file carries.
 void put_readings(const description::MachineFile& before,
                   const std::vector<evidence::Evidence>& all, answer::Calibration& into);
 
