@@ -50,8 +50,8 @@ struct RawGpuKernel {
   explicit RawGpuKernel(const strategies::GpuKernel& kernel);
 };
 
-/// Calls each operator of the passes but collectives on memory that is not there: for Device::reserve. Weight
-/// gradients both begin and are added to.
+/// Calls each operator of the passes but collectives on memory that is not there: for
+/// Device::reserve. Weight gradients both begin and are added to.
 void go_through(Primitives& device, const Lowering& lowering);
 
 struct RawCpuKernel {

@@ -34,8 +34,9 @@ void Tape::add_updates() {
 
 /// The variance of a matrix is the product of one of its rows and one of its columns, which lies
 /// beside the gradient until that is divided by its root. Besides what the update reads and writes
-/// in any case: norms of weight and gradient by rows and columns (three reads), the product written,
-/// four times read and written in place, multiplied by the gradient, its norm, and added, in fp32.
+/// in any case, in fp32: norms of weight and gradient by rows and columns (three reads), the
+/// product written, four times read and written in place, multiplied by the gradient, its norm, and
+/// added.
 ///   Source  PyTorch 2.5, torch/optim/_adafactor.py, _single_tensor_adafactor
 void Tape::rescale_by_factors(Operator& update, const WeightTensor& weight) {
   constexpr std::uint64_t width = 4, passes = 14;

@@ -260,8 +260,11 @@ Text step_words(const Result& r) {
   };
   const std::uint64_t ranks = number("/parallel/data"), batch = number("/training/micro_batch"),
                       times = number("/training/gradient_accumulation");
-  return filled("A step is {} samples of {} tokens: ranks {} x micro-batch {} x accumulation {}.",
-                {view::count(ranks * batch * times), view::count(number("/training/sequence")),
+  const std::uint64_t samples = ranks * batch * times;
+  return filled(samples == 1 ? "A step is {} sample of {} tokens."
+                             : "A step is {} samples of {} tokens: ranks {} x micro-batch {} x "
+                               "accumulation {}.",
+                {view::count(samples), view::count(number("/training/sequence")),
                  view::count(ranks), view::count(batch), view::count(times)});
 }
 
