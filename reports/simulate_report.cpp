@@ -261,11 +261,11 @@ Text step_words(const Result& r) {
   const std::uint64_t ranks = number("/parallel/data"), batch = number("/training/micro_batch"),
                       times = number("/training/gradient_accumulation");
   const std::uint64_t samples = ranks * batch * times;
-  return filled(samples == 1 ? "A step is {} sample of {} tokens."
-                             : "A step is {} samples of {} tokens: ranks {} x micro-batch {} x "
-                               "accumulation {}.",
-                {view::count(samples), view::count(number("/training/sequence")),
-                 view::count(ranks), view::count(batch), view::count(times)});
+  const Text tokens = view::count(number("/training/sequence"));
+  if (samples == 1) return filled("A step is one sample of {} tokens.", {tokens});
+  return filled(
+      "A step is {} samples of {} tokens: ranks {} x micro-batch {} x accumulation {}.",
+      {view::count(samples), tokens, view::count(ranks), view::count(batch), view::count(times)});
 }
 
 /// With which kernels it holds: those that are not fused keep more on the GPU.
