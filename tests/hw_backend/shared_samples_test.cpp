@@ -2,7 +2,6 @@
 #include "strategies/run/numerics.hpp"
 #include "tests/hw_backend/arithmetic/executor.hpp"
 #include "tests/hw_backend/training.hpp"
-#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <cmath>
@@ -188,7 +187,7 @@ TEST(TrainingOnSharedSamples, EndsCloseToTheTrainingOfOneRank) {
 }
 
 TEST(TrainingOnSharedSamples, EndsWhereTheReferenceDoesInManyWays) {
-  LONG_TEST();
+  MANY_SYSTEMS_TEST();
   const std::pair<const char*, Overrides> ways[] = {
       {"fp16_accumulated", {"training.precision=fp16_mixed", "training.gradient_accumulation=2"}},
       {"dropping", {"training.dropout=0.1", "training.attention=materialized"}},
@@ -213,7 +212,7 @@ TEST(TrainingOnSharedSamples, EndsWhereTheReferenceDoesInManyWays) {
 
 // Whatever streams, but what moves saved tensors by a plan, whose tokens are all of a sample.
 TEST(TrainingOnSharedSamples, EndsWhereTheReferenceDoesInEverySystem) {
-  LONG_TEST();
+  MANY_SYSTEMS_TEST();
   std::size_t trained = 0;
   for (const char* kind : {"ulysses", "ring"})
     for (const std::string& system : systems_under_test()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "hw_backend/real_run.hpp"
+#include "tests/long_test.hpp"
 
 #include <string>
 #include <vector>
@@ -23,6 +24,14 @@ struct Size {
 inline constexpr std::size_t sample_step = 2;
 #else
 inline constexpr std::size_t sample_step = 1;
+#endif
+
+/// The first statement of a long test of whole trainings by many systems, of which a sanitizer sees
+/// some in shorter tests.
+#ifdef SPILLWAY_SANITIZED
+#define MANY_SYSTEMS_TEST() GTEST_SKIP() << "many systems, under a sanitizer"
+#else
+#define MANY_SYSTEMS_TEST() LONG_TEST()
 #endif
 
 /// What is trained in a loop: all of it, every other one under a sanitizer, the first among them.
