@@ -259,6 +259,15 @@ void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
         "training.{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));
     exported.notes.push_back(trainer_must_bring(key, value));
   }
+  json& optimizer = exported.scenario["strategy"]["optimizer"];
+  if (!scenario.strategy.optimizer.flatten && optimizer.value("flatten", false)) {
+    optimizer["flatten"] = false;
+    exported.overrides.emplace_back("strategy.optimizer.flatten=false");
+    exported.notes.emplace_back(
+        "strategy.optimizer.flatten: DeepSpeed copies gradients for its update, which takes 6 B "
+        "for "
+        "each parameter that a rank updates at once; simulate it with true");
+  }
   if (scenario.strategy.activations.policy != ActivationPolicy::keep) return;
   exported.scenario["strategy"]["activations"]["policy"] = name_of(ActivationPolicy::keep);
   exported.overrides.emplace_back("strategy.activations.policy=keep");

@@ -93,6 +93,17 @@ void put_link(const Evidence& each, answer::Calibration& into) {
   }
 }
 
+/// A board that has more cards than the file's takes is another one: it has their slots, and how
+/// many lanes is not known.
+void fit_board(json& machine) {
+  const json* cards = scenarios::value_at(machine, "gpu.count");
+  json* slots = scenarios::value_at(machine, "host.slots.card");
+  if (!cards || !slots || *cards <= *slots) return;
+  *slots = *cards;
+  machine["host"].erase("lanes");
+  machine["sources"].erase("host.lanes");
+}
+
 /// The file whose link carries least; null: none is narrow.
 const Evidence* narrowest(const std::vector<Evidence>& all) {
   const Evidence* found = nullptr;
@@ -188,6 +199,7 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
       put_life(each, *drive->storage, into);
     }
   }
+  fit_board(into.machine);
   if (const Evidence* narrow = narrowest(all)) put_link(*narrow, into);
 }
 
