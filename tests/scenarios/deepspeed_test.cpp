@@ -183,6 +183,14 @@ TEST(ImportDeepSpeed, RefusesWhatItCannotDescribe) {
             "autotuner reads it; write one of them; plan settings searches too");
 }
 
+TEST(ImportDeepSpeed, RefusesAFileOfAnotherProgram) {
+  EXPECT_THAT(refusal(R"({"compute_environment": "LOCAL_MACHINE",
+                          "deepspeed_config": {"zero_stage": 3}})"),
+              HasSubstr("this is Accelerate's configuration"));
+  EXPECT_THAT(refusal(R"({"model": "llama-3.1-8b"})"), HasSubstr("none of its keys"));
+  EXPECT_NO_THROW(import("{}"));
+}
+
 TEST(ImportDeepSpeed, RefusesASectionThatIsNoObject) {
   EXPECT_EQ(refusal(R"({"zero_optimization": "stage 3"})"),
             "ds.json:1:23: zero_optimization: \"stage 3\" is no section, and DeepSpeed stops "

@@ -81,6 +81,16 @@ TEST(Evidence, OfAnOldFioCountKibibytesAndOfSeveralDrivesIsADrivesShare) {
   EXPECT_EQ(reading(read_evidence(file.path()), "storage.read"), 3000000.0 * 1024);
 }
 
+TEST(Evidence, OfOneRequestAtATimeMovesNothing) {
+  const Written file(R"({"fio version":"fio-3.33","jobs":[{"jobname":"a","groupid":0,"error":0,
+      "job options":{"rw":"read","bs":"1m","direct":"1"},"read":{"bw_bytes":600000000},
+      "write":{"bw_bytes":0}}]})");
+  const Evidence single = read_evidence(file.path());
+  EXPECT_THAT(single.readings, IsEmpty());
+  ASSERT_THAT(single.notes, SizeIs(1));
+  EXPECT_THAT(text::words(single.notes[0]), HasSubstr("one request at a time"));
+}
+
 TEST(Evidence, OfThePageCacheMovesNothing) {
   const Written file(R"({"fio version":"fio-3.33","jobs":[{"jobname":"a","groupid":0,"error":0,
       "job options":{"rw":"read","bs":"1m"},"read":{"bw_bytes":5000000000},
@@ -263,6 +273,9 @@ TEST(Evidence, ThatCannotBeReadIsRefusedInOneLine) {
   EXPECT_THAT(refusal_of("| NVIDIA-SMI 550.12 |\n"), HasSubstr("short form"));
   EXPECT_THAT(refusal_of(R"({"smartctl":{},"device":{"name":"/dev/sda"},"ata_smart_data":{}})"),
               HasSubstr("/dev/sda: no NVMe drive"));
+  EXPECT_THAT(refusal_of(R"({"smartctl":{"exit_status":2,"messages":[{"string":"open device: )"
+                         R"(/dev/nvme0 failed: Permission denied","severity":"error"}]}})"),
+              HasSubstr("Permission denied"));
   EXPECT_THAT(refusal_of(R"({"fio version":"fio-3.1","jobs":[]})"), HasSubstr("without jobs"));
   EXPECT_THAT(refusal_of(R"({"traceEvents":[]})"), HasSubstr("without kernels"));
 }

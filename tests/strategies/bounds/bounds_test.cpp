@@ -115,8 +115,14 @@ TEST(KernelTime, NamesTheRateOfAnOperator) {
   EXPECT_EQ(rate_of(op), KernelRate::usual);
   op.function = models::OperatorFunction::attention_backward;
   EXPECT_EQ(rate_of(op), KernelRate::attention);
+  op.function = models::OperatorFunction::attention_block;  // of a ring
+  EXPECT_EQ(rate_of(op), KernelRate::attention);
   op.function = models::OperatorFunction::norm_backward;
   EXPECT_EQ(rate_of(op), KernelRate::reduction);
+  op.function = models::OperatorFunction::update;
+  EXPECT_EQ(rate_of(op), KernelRate::usual);
+  op.flops = models::Flops(1);  // of Muon, whose products are in bf16 whatever is trained
+  EXPECT_EQ(rate_of(op), KernelRate::bf16);
 }
 
 TEST(Bounds, TheBusiestRankCounts) {
