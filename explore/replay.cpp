@@ -8,6 +8,7 @@
 #include "strategies/decide/decision_json.hpp"
 #include "strategies/systems/catalogue.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace spillway::explore {
@@ -60,9 +61,12 @@ void refuse_edited(const nlohmann::json& file, const result::Result& result) {
   const auto scenario = file.find("scenario");
   if (scenario == file.end()) return;
   for (const nlohmann::json& change : nlohmann::json::diff(result.scenario, *scenario))
-    if (change.at("op") == "replace")
-      description::refuse("scenario" + change.at("path").get<std::string>(),
-                          "is not what the decision was made for", "simulate the scenario anew");
+    if (change.at("op") == "replace") {
+      std::string path = "scenario" + change.at("path").get<std::string>();
+      std::replace(path.begin(), path.end(), '/', '.');
+      throw description::ScenarioError({{"", 0, 0, path, "is not what the decision was made for",
+                                         "simulate the scenario anew"}});
+    }
 }
 
 nlohmann::json json_in(const std::string& path) {

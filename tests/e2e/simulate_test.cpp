@@ -65,6 +65,13 @@ TEST(Simulate, RefusesWhatIsNoDecisionOrWouldChangeOne) {
   };
   ASSERT_EQ(shell(place, tiny + "--json > r.json").exit, 0);
   EXPECT_THAT(refused("--decision r.json --set training.micro_batch=1"), HasSubstr("--set"));
+  ASSERT_EQ(shell(place,
+                  "python3 -c \"import json; d = json.load(open('r.json')); "
+                  "d['scenario']['training']['micro_batch'] = 7; "
+                  "json.dump(d, open('edited.json', 'w'))\"")
+                .exit,
+            0);
+  EXPECT_THAT(refused("--decision edited.json"), HasSubstr("scenario.training.micro_batch"));
   EXPECT_THAT(refused("--decision r.json --tokens 1B"), HasSubstr("--tokens"));
   EXPECT_THAT(refused("--decision r.json --price gpu=100"), HasSubstr("--price"));
   EXPECT_THAT(refused("--decision no.json"), HasSubstr("no.json"));
