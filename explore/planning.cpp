@@ -263,6 +263,14 @@ void add_pairs(const std::vector<Change>& first, const std::vector<Change>& othe
     }
 }
 
+/// Asks for the program, which takes long, only where a launch takes time.
+bool waits_for_launches(const Scenario& scenario) {
+  strategies::LoggedKernel first_of_module{};
+  first_of_module.in_pass = first_of_module.module = true;
+  return strategies::launching_seconds(first_of_module, scenario) > 0 &&
+         strategies::launches_hold_up(strategies::prepare(scenario).program, scenario);
+}
+
 }  // namespace
 
 std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Scenario& scenario,
@@ -275,7 +283,7 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   };
   if (scenario.strategy.weights.experts_on_cpu())
     steps.emplace_back("twice the memory rate of the cpu", faster_host_memory);
-  if (strategies::launches_hold_up(strategies::prepare(scenario).program, scenario))
+  if (waits_for_launches(scenario))
     steps.emplace_back("twice the rate of launches", faster_launches);
   if (scenario.strategy.io_engine == description::IoEngine::buffered)
     steps.emplace_back("twice the page cache rate", faster_page_cache);

@@ -56,11 +56,11 @@ void take_over(const nlohmann::json& file, result::Result& result) {
   result.range = stored.range;
 }
 
-/// The scenario of a stored result was edited: its decision is for another one.
-void refuse_edited(const nlohmann::json& file, const result::Result& result) {
+/// The scenario of a stored result was edited: its decision is for `question`.
+void refuse_edited(const nlohmann::json& file, const nlohmann::json& question) {
   const auto scenario = file.find("scenario");
   if (scenario == file.end()) return;
-  for (const nlohmann::json& change : nlohmann::json::diff(result.scenario, *scenario))
+  for (const nlohmann::json& change : nlohmann::json::diff(question, *scenario))
     if (change.at("op") == "replace") {
       std::string path = "scenario" + change.at("path").get<std::string>();
       std::replace(path.begin(), path.end(), '/', '.');
@@ -109,6 +109,7 @@ result::Result replay(const Backend& backend, const nlohmann::json& file, result
     }
   }();
   const auto& whole = decision->stands_for;
+  if (&written != &file) refuse_edited(file, whole ? whole->question : decision->question);
   description::Scenario asked = as_asked(*decision);
   if (whole) {
     asked = read(strategies::readable(whole->question));
@@ -118,10 +119,7 @@ result::Result replay(const Backend& backend, const nlohmann::json& file, result
   strategies::require_same_buffers(written, decision, result);
   if (whole) stand_for(*whole, asked.machine, result);
   result.runs_with = runs_with(asked);
-  if (&written != &file) {
-    refuse_edited(file, result);
-    take_over(file, result);
-  }
+  if (&written != &file) take_over(file, result);
   result.decision = written;
   result.simulated_in_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

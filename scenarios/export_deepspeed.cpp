@@ -264,9 +264,8 @@ void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
     optimizer["flatten"] = false;
     exported.overrides.emplace_back("strategy.optimizer.flatten=false");
     exported.notes.emplace_back(
-        "strategy.optimizer.flatten: DeepSpeed copies gradients for its update, which takes 6 B "
-        "for "
-        "each parameter that a rank updates at once; simulate it with true");
+        "strategy.optimizer.flatten: DeepSpeed copies gradients for its update and widens them, "
+        "memory that this scenario leaves out; simulate it with true");
   }
   if (scenario.strategy.activations.policy != ActivationPolicy::keep) return;
   exported.scenario["strategy"]["activations"]["policy"] = name_of(ActivationPolicy::keep);

@@ -74,6 +74,15 @@ json& place(json& machine, const std::string& path) {
   return (*parent)[path.substr(dot + 1)];
 }
 
+/// Gives `machine` the reading; `before` is what it said until then.
+void put(const Reading& reading, std::optional<double> before, const std::string& source,
+         answer::Calibration& into) {
+  place(into.machine, reading.path) = written(reading);
+  into.machine["sources"][reading.path] = source;
+  std::erase_if(into.moved, [&](const auto& earlier) { return earlier.path == reading.path; });
+  into.moved.push_back({reading.path, reading.unit, before, reading.value, source});
+}
+
 bool is_measured(const json& sources, const std::string& path) {
   const auto source = sources.find(path);
   return source != sources.end() && source->get<std::string>().starts_with("measured");
@@ -81,15 +90,12 @@ bool is_measured(const json& sources, const std::string& path) {
 
 /// Rates of the link that nobody measured and that are more than it carries.
 void put_link(const Evidence& each, answer::Calibration& into) {
-  json& sources = into.machine["sources"];
   for (const char* path : {"pcie.h2d", "pcie.d2h", "pcie.link"}) {
     const auto rate = number_at(into.machine, path, "bytes_per_s");
-    if (!rate || *rate <= each.link->most.value_or(0) || is_measured(sources, path)) continue;
-    const Reading lower{path, "bytes_per_s", *rate * each.link->share, each.link->why};
-    const std::string source = fmt::format("assumed: {}, {}", each.file, each.link->why);
-    place(into.machine, path) = written(lower);
-    sources[path] = source;
-    into.moved.push_back({path, lower.unit, *rate, lower.value, source});
+    if (!rate || *rate <= each.link->most.value_or(0) || is_measured(into.machine["sources"], path))
+      continue;
+    put({path, "bytes_per_s", *rate * each.link->share, ""}, rate,
+        fmt::format("assumed: {}, {}", each.file, each.link->why), into);
   }
 }
 
@@ -117,13 +123,10 @@ void put_life(const Evidence& each, const description::StorageSpec& storage,
               answer::Calibration& into) {
   if (!storage.endurance || each.drive->percent_used == 0 || each.drive->percent_used >= 100)
     return;
-  const std::string path = "storage." + storage.name + ".endurance.rated";
-  const Reading life{path, "bytes", each.drive->bytes_written * 100 / each.drive->percent_used, ""};
-  place(into.machine, path) = written(life);
-  const std::string source = "measured: " + each.file + ", bytes written by percentage used";
-  into.machine["sources"][path] = source;
-  into.moved.push_back(
-      {path, life.unit, static_cast<double>(storage.endurance->rated.value()), life.value, source});
+  put({"storage." + storage.name + ".endurance.rated", "bytes",
+       each.drive->bytes_written * 100 / each.drive->percent_used, ""},
+      static_cast<double>(storage.endurance->rated.value()),
+      "measured: " + each.file + ", bytes written by percentage used", into);
 }
 
 /// What the file says of a drive's life, cache and price is that of another one.
@@ -176,23 +179,16 @@ std::optional<DriveOf> drive_of(const MachineFile& machine, const Evidence& evid
 void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
                   answer::Calibration& into) {
   const json own = before;
-  json& sources = into.machine["sources"];
   for (const Evidence& each : all) {
-    for (const Reading& reading : each.readings) {
-      std::string path = reading.path;
-      if (path.starts_with(of_storage))
-        path = fmt::format("storage.{}.{}", storage_of(before, each).name,
-                           path.substr(of_storage.size()));
-      if (const std::string why = reason_against(before, path, reading.value); !why.empty()) {
-        into.kept.push_back({path, each.file, why});
-        continue;
-      }
-      const std::string source = "measured: " + each.file + ", " + reading.how;
-      place(into.machine, path) = written(reading);
-      sources[path] = source;
-      std::erase_if(into.moved, [&](const auto& earlier) { return earlier.path == path; });
-      into.moved.push_back(
-          {path, reading.unit, number_at(own, path, reading.unit), reading.value, source});
+    for (Reading reading : each.readings) {
+      if (reading.path.starts_with(of_storage))
+        reading.path = fmt::format("storage.{}.{}", storage_of(before, each).name,
+                                   reading.path.substr(of_storage.size()));
+      if (std::string why = reason_against(before, reading.path, reading.value); !why.empty())
+        into.kept.push_back({reading.path, each.file, std::move(why)});
+      else
+        put(reading, number_at(own, reading.path, reading.unit),
+            "measured: " + each.file + ", " + reading.how, into);
     }
     if (const auto drive = drive_of(before, each); drive && drive->is_other) {
       doubt_ratings(*drive->storage, into);
