@@ -16,6 +16,14 @@ struct Card {
   std::optional<double> lanes_now, lanes_most;  ///< of PCI Express
   std::optional<double> generation_most, generation_of_host;
   std::optional<double> power_limit, power_usual;  ///< W
+
+  /// The board's slot or a riser gives it fewer lanes than it has.
+  bool lacks_lanes() const {
+    return lanes_now && lanes_most && 0 < *lanes_now && *lanes_now < *lanes_most;
+  }
+  bool lacks_generation() const {
+    return generation_most && generation_of_host && *generation_of_host < *generation_most;
+  }
 };
 
 void set(std::optional<double>& into, std::string_view value) {
@@ -23,15 +31,14 @@ void set(std::optional<double>& into, std::string_view value) {
   into = number_after(std::string("=").append(value), "=");
 }
 
-/// The board's slot or a riser decides how many lanes and which generation a card gets; lanes stay
-/// while a card rests, and the generation in use does not, so that one says nothing.
+/// Lanes stay while a card rests, and the generation in use does not, so that one says nothing: the
+/// host's is compared.
 void compare(const Card& card, Evidence& into) {
-  if (card.lanes_now && card.lanes_most && *card.lanes_now < *card.lanes_most)
+  if (card.lacks_lanes())
     into.shortfalls.push_back({"PCI Express lanes of " + card.name, "count", *card.lanes_most,
                                *card.lanes_now,
                                "another slot, a riser, or a second card that shares the lanes"});
-  if (card.generation_most && card.generation_of_host &&
-      *card.generation_of_host < *card.generation_most)
+  if (card.lacks_generation())
     into.shortfalls.push_back({"PCI Express generation of " + card.name, "count",
                                *card.generation_most, *card.generation_of_host,
                                "the board's, or a setting of its firmware"});
@@ -67,15 +74,14 @@ std::optional<double> rate_of_lane(double generation) {
 std::optional<NarrowLink> narrow_link(const Card& card) {
   NarrowLink link;
   std::vector<std::string> reasons;
-  if (card.lanes_now && card.lanes_most && 0 < *card.lanes_now &&
-      *card.lanes_now < *card.lanes_most) {
+  if (card.lacks_lanes()) {
     link.share = *card.lanes_now / *card.lanes_most;
     reasons.push_back(
         fmt::format("{:.0f} of {:.0f} PCI Express lanes", *card.lanes_now, *card.lanes_most));
   }
   const auto host = rate_of_lane(card.generation_of_host.value_or(0));
   const auto own = rate_of_lane(card.generation_most.value_or(0));
-  if (host && own && *host < *own) {
+  if (host && own && card.lacks_generation()) {
     link.share *= *host / *own;
     reasons.push_back(fmt::format("PCI Express {:.0f} where the card has {:.0f}",
                                   *card.generation_of_host, *card.generation_most));
