@@ -6,6 +6,7 @@
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "scenarios/description/text.hpp"
+#include "scenarios/own_parts.hpp"
 #include "sim/plugin.hpp"
 
 #include <fcntl.h>
@@ -77,6 +78,10 @@ scenarios::Resolved read(const std::string& file, const std::vector<std::string>
 }
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+std::string scenario_text(const nlohmann::json& scenario) {
+  return scenarios::with_own_parts(scenario, explore::known_systems()).dump(2) + "\n";
+}
 
 void print_json(const nlohmann::json& json) { print(description::json_text(json, 2) + "\n"); }
 

@@ -52,6 +52,9 @@ scenarios::Resolved read(const std::string& file, const std::vector<std::string>
 void print_json(const nlohmann::json& json);
 void print(const std::string& text);
 
+/// The text of a file of a resolved scenario, its system's own parts left out.
+std::string scenario_text(const nlohmann::json& scenario);
+
 /// Under what was announced: waits for a line "yes", so that a person, or a program for one, may
 /// still say no.
 ///   to      standard output or standard error

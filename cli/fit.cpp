@@ -95,7 +95,7 @@ void fit(const FitVerbOptions& options) {
   for (auto* result : {&answer.runnable, &answer.best})
     if (*result) answers::date_prices(**result, today());
   if (!options.out.empty() && answer.fits)
-    write_file(options.out, answer.answer()->scenario.dump(2) + "\n");
+    write_file(options.out, scenario_text(answer.answer()->scenario));
   if (options.json) {
     print_json(json(answer));
   } else {

@@ -37,7 +37,7 @@ void add_plan(CLI::App& app) {
   CLI::App* own =
       verb->add_subcommand("largest", "largest model, longest context, largest batch that fit");
   own->add_option("--model", largest->models,
-                  "models, the smallest first, or the beginning of their names")
+                  "models, or the beginning of their names")
       ->delimiter(',')
       ->required();
   add_plan_options(*own, *largest);

@@ -50,7 +50,7 @@ void plan_machine(BoxOptions options) {
   monitor.clear();
   std::vector<OutputFile> files;
   if (found.answer.answer && !options.out.empty())
-    files.push_back({options.out, found.answer.answer->trial.result->scenario.dump(2) + "\n"});
+    files.push_back({options.out, scenario_text(found.answer.answer->trial.result->scenario)});
   if (found.answer.answer && !options.machine_out.empty())
     files.push_back({options.machine_out, found.machine.dump(2) + "\n"});
   write_files(files);

@@ -36,7 +36,7 @@ void write(const SettingsOptions& options, const answer::BestSettings& settings)
   const answer::Trial* best = settings.best_trial();
   if (options.out.empty() || !best) return;
   std::vector<OutputFile> files{
-      {file_for(options, settings.model).string(), best->result->scenario.dump(2) + "\n"}};
+      {file_for(options, settings.model).string(), scenario_text(best->result->scenario)}};
   if (writes_configuration(settings))
     files.push_back({config_for(options, settings.model).string(),
                      settings.deepspeed->ds_config.dump(2) + "\n"});

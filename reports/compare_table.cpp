@@ -105,7 +105,7 @@ std::optional<Answer> lifetime(const Result& r) {
 
 std::optional<Answer> warranty(const Result& r) {
   if (!r.feasible() || !r.wear || !r.wear->warranty_years) return std::nullopt;
-  return answer(*r.wear->warranty_years, Quantity::years);
+  return answer(*r.wear->warranty_ends_years(), Quantity::years);
 }
 
 std::optional<Answer> amplification(const Result& r) {

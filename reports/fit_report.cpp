@@ -50,8 +50,8 @@ constexpr double days_a_year = 365;
 /// The day on which the maker's warranty of the drives ends, at this pace and from now on:
 /// "2027-03-01 (3 months of training)"; "-" where nothing is written or rated.
 Text warranty_words(const Result& r, std::time_t now) {
-  if (!r.wear || r.wear->rated_write_bytes <= 0 || r.wear->write_bytes_per_day <= 0) return "-";
-  const double days = r.wear->rated_write_bytes / r.wear->write_bytes_per_day;
+  if (!r.wear || r.wear->rated_write_bytes <= 0 || !r.wear->warranty_years) return "-";
+  const double days = *r.wear->warranty_ends_years() * days_a_year;
   const view::Number span = view::years(days / days_a_year);
   constexpr double far = 100 * days_a_year;  // a calendar says nothing there
   if (days > far) return filled("in {}", {span});

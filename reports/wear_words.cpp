@@ -25,6 +25,15 @@ Text against_the_limit(const Wear& wear) {
   return filled(", and it ends after {} in any case", {view::years(*wear.warranty_limit_years)});
 }
 
+/// ", of which 9.2 PB are"; empty of drives on which nothing was written before this run.
+Text written_before(const Wear& wear) {
+  constexpr double days_a_year = 365, rounding = 1e-6;
+  const double before =
+      wear.rated_write_bytes - *wear.warranty_years * days_a_year * wear.write_bytes_per_day;
+  if (before <= rounding * wear.rated_write_bytes) return {};
+  return filled(", of which {} are already", {view::bytes(before)});
+}
+
 Text written(const Wear& wear) {
   Text text = filled("{} a step, {} a day on {}",
                      {view::bytes(wear.write_bytes_per_step), view::bytes(wear.write_bytes_per_day),
@@ -42,7 +51,7 @@ Text written(const Wear& wear) {
 Text drives_last(const Result& result) {
   if (!wears(result)) return "-";
   const Wear& wear = *result.wear;
-  return drives_last(*wear.warranty_years, *wear.lifetime_years, wear.waf);
+  return drives_last(*wear.warranty_ends_years(), *wear.lifetime_years, wear.waf);
 }
 
 Text drives_last(double warranty_years, double lifetime_years, double waf) {
@@ -56,7 +65,8 @@ Text lifetimes_sentence(const Result& result) {
   return filled(
       " The maker's warranty of its drives ends after {}, their flash likely stands {}, each byte "
       "written {} times inside.",
-      {view::years(*wear.warranty_years), view::years(*wear.lifetime_years), amplified(wear)});
+      {view::years(*wear.warranty_ends_years()), view::years(*wear.lifetime_years),
+       amplified(wear)});
 }
 
 view::Text wear_text(const Wear& wear) {
@@ -67,9 +77,9 @@ view::Text wear_text(const Wear& wear) {
     text += filled(" where {} are rated", {view::number(*wear.rated_drive_writes_per_day)});
   text += ".";
   if (wear.warranty_years)
-    text += filled(" The maker's warranty ends once {} are written: after {}{}.",
-                   {view::bytes(wear.rated_write_bytes), view::years(*wear.warranty_years),
-                    against_the_limit(wear)});
+    text += filled(" The maker's warranty ends once {} are written{}: after {}{}.",
+                   {view::bytes(wear.rated_write_bytes), written_before(wear),
+                    view::years(*wear.warranty_years), against_the_limit(wear)});
   // the rating's workload is another one: its bytes over a day's would not give the years
   if (wear.lifetime_years)
     text += filled(" The flash likely stands {} of these writes: {}.",

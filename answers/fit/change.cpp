@@ -24,37 +24,72 @@ struct Step {
   std::vector<std::string> set;
 };
 
-/// The next size from twice the memory on that the board takes, else its largest.
+std::string run_as(const std::string& system) {
+  return fmt::format(R"(strategy={{"system": "{}"}})", system);
+}
+
+Step with_system(const Step& step, const std::string& system) {
+  Step both{step.words + " and " + system, step.set};
+  both.set.push_back(run_as(system));
+  return both;
+}
+
+bool names_system(const Step& step) {
+  return std::any_of(step.set.begin(), step.set.end(),
+                     [](const std::string& one) { return one.starts_with("strategy="); });
+}
+
+/// The other systems of which each step has its updates, but for those that plan for each tensor.
+std::vector<const strategies::System*> other_systems(const Scenario& now) {
+  std::vector<const strategies::System*> others;
+  for (const strategies::System& system : strategies::catalogue())
+    if (system.name != now.strategy.system && system.defaults().optimizer.staleness == 0 &&
+        !strategies::plans_steps(system.name))
+      others.push_back(&system);
+  return others;
+}
+
+bool keeps_states_in_memory(const strategies::System& system) {
+  const description::Strategy parts = system.defaults();
+  return parts.optimizer.home == description::Home::host &&
+         parts.optimizer.device == description::OptimizerDevice::cpu;
+}
+
+/// The sizes from twice and four times the memory on that the board takes, else its largest.
 void add_memory(const Scenario& now, std::vector<Step>& steps) {
   const description::MachineFile& machine = now.machine;
   if (machine.gpu.one_memory) return;
-  std::uint64_t size = host_memory_for(machine, 2 * machine.host.memory.value());
-  if (const auto* board = board_of(machine); size == 0 && board && !board->memory.empty())
-    size = board->memory.back().value();
-  if (size <= machine.host.memory.value()) return;
-  const std::string more = description::to_text(description::Bytes(size));
-  const std::string memory = "machine.host.memory=\"" + more + "\"";
-  steps.push_back({more + " of host memory", {memory}});
-  for (const strategies::System& system : strategies::catalogue()) {
-    const description::Strategy parts = system.defaults();
-    const bool in_memory = parts.optimizer.home == description::Home::host &&
-                           parts.optimizer.device == description::OptimizerDevice::cpu;
-    if (in_memory && parts.optimizer.staleness == 0 && now.strategy.system != system.name)
-      steps.push_back({fmt::format("{} of host memory and {}", more, system.name),
-                       {memory, fmt::format(R"(strategy={{"system": "{}"}})", system.name)}});
+  std::uint64_t before = machine.host.memory.value();
+  for (const std::uint64_t times : {2, 4}) {
+    std::uint64_t size = host_memory_for(machine, times * machine.host.memory.value());
+    if (const auto* board = board_of(machine); size == 0 && board && !board->memory.empty())
+      size = board->memory.back().value();
+    if (size <= before) continue;
+    before = size;
+    const std::string more = description::to_text(description::Bytes(size));
+    const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}};
+    steps.push_back(memory);
+    for (const strategies::System* system : other_systems(now))
+      if (keeps_states_in_memory(*system)) steps.push_back(with_system(memory, system->name));
+  }
+}
+
+void add_drive(const Scenario& now, std::vector<Step>& steps) {
+  for (const description::StorageSpec& storage : now.machine.storage) {
+    if (storage.kind != description::StorageKind::ssd) continue;
+    const Step drive{"one more drive on " + storage.name,
+                     {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)}};
+    steps.push_back(drive);
+    for (const strategies::System* system : other_systems(now))
+      if (!keeps_states_in_memory(*system)) steps.push_back(with_system(drive, system->name));
+    return;
   }
 }
 
 std::vector<Step> steps_from(const Scenario& now) {
   std::vector<Step> steps;
   add_memory(now, steps);
-  for (const description::StorageSpec& storage : now.machine.storage)
-    if (storage.kind == description::StorageKind::ssd) {
-      steps.push_back(
-          {"one more drive on " + storage.name,
-           {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)}});
-      break;
-    }
+  add_drive(now, steps);
   // how many cards go into a machine without a board of the list is not known
   if (now.parallel.tensor == 1 && now.parallel.pipeline == 1 && now.machine.nodes == 1 &&
       board_of(now.machine))
@@ -72,14 +107,11 @@ std::uint64_t samples_of(const Scenario& scenario) {
          scenario.parallel.data;
 }
 
-/// Other systems of which each step has its updates, beside `more`.
+/// Other systems beside `more`.
 std::vector<Step> others_with(const std::string& more, const Scenario& now) {
   std::vector<Step> steps;
-  for (const strategies::System& system : strategies::catalogue())
-    if (system.name != now.strategy.system && system.defaults().optimizer.staleness == 0 &&
-        !strategies::plans_steps(system.name))
-      steps.push_back(
-          {system.name, {more, fmt::format(R"(strategy={{"system": "{}"}})", system.name)}});
+  for (const strategies::System* system : other_systems(now))
+    steps.push_back({system->name, {more, run_as(system->name)}});
   return steps;
 }
 
@@ -112,9 +144,20 @@ struct TriedStep {
   double price() const { return price_usd.value_or(std::numeric_limits<double>::infinity()); }
 };
 
-/// Of those steps that people can run the ones that fit.
+/// The step with half of the micro-batch; nothing: that is one sample.
+std::optional<Step> halved(const Step& step, const Scenario& scenario) {
+  const std::uint64_t half = scenario.training.micro_batch / 2;
+  if (half == 0) return std::nullopt;
+  Step smaller{fmt::format("{} and micro-batch {}", step.words, half), step.set};
+  smaller.set.push_back(fmt::format("training.micro_batch={}", half));
+  return smaller;
+}
+
+/// Of those steps that people can run the ones that fit; `smaller` gets those that do not, with
+/// half of their micro-batch.
 std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Result& answer,
-                              std::vector<Step> steps, std::uint64_t& simulated) {
+                              std::vector<Step> steps, std::uint64_t& simulated,
+                              std::vector<Step>* smaller = nullptr) {
   std::vector<Scenario> scenarios = runnable_of(answer, steps);
   // several micro-batches a step settle within it, and a first step is half the work of two
   for (Scenario& scenario : scenarios)
@@ -126,6 +169,8 @@ std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Res
     if (const auto& result = outcomes[i].result; result && result->feasible())
       tried.push_back(
           {steps[i], samples_of(scenarios[i]), result->tokens_per_s, result->price_usd});
+    else if (auto half = halved(steps[i], scenarios[i]); half && result && smaller)
+      smaller->push_back(std::move(*half));
   return tried;
 }
 
@@ -160,7 +205,7 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
 
 namespace {
 
-/// The cheapest of those that come near the fastest.
+/// The cheapest of those that come near the fastest, of equally cheap ones the fastest.
 const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double least) {
   constexpr double near = 0.95;
   double most = least;
@@ -168,7 +213,9 @@ const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double lea
   const TriedStep* best = nullptr;
   for (const TriedStep& one : tried) {
     if (one.tokens_per_s <= least || one.tokens_per_s < near * most) continue;
-    if (!best || one.price() < best->price()) best = &one;
+    const bool cheaper = !best || one.price() < best->price();
+    if (cheaper || (one.price() == best->price() && one.tokens_per_s > best->tokens_per_s))
+      best = &one;
   }
   return best;
 }
@@ -179,8 +226,14 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
                                      std::optional<MoreSamples>& more, std::uint64_t& simulated) {
   std::vector<Step> steps = steps_from(explore::scenario_of(answer));
   if (more)
-    for (Step& step : steps) step.set.insert(step.set.begin(), more->set.begin(), more->set.end());
-  const std::vector<TriedStep> tried = all_of(backend, answer, std::move(steps), simulated);
+    for (Step& step : steps) {
+      if (!more->system.empty() && !names_system(step)) step = with_system(step, more->system);
+      step.set.insert(step.set.begin(), more->set.begin(), more->set.end());
+    }
+  std::vector<Step> smaller;
+  std::vector<TriedStep> tried = all_of(backend, answer, std::move(steps), simulated, &smaller);
+  const std::vector<TriedStep> of_fewer = all_of(backend, answer, std::move(smaller), simulated);
+  tried.insert(tried.end(), of_fewer.begin(), of_fewer.end());
   const double now = more ? more->tokens_per_s : answer.tokens_per_s;
   const TriedStep* best = worth_its_price(tried, now * worth_saying);
   if (!best) return std::nullopt;

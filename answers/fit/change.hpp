@@ -15,10 +15,11 @@ inline constexpr std::uint64_t many_micro_batches = 16;
 std::optional<MoreSamples> more_samples(const explore::Backend& backend,
                                         const result::Result& answer, std::uint64_t& simulated);
 
-/// Of about twice the host memory, in a size that the board takes, one more drive and one more
-/// card, the one with which the answer trains most tokens a second, or a cheaper one that comes
-/// near; its system and batch unchanged. With more memory, systems that hold their states there are
-/// tried as well. Only what people can run.
+/// Of about two and four times the host memory, in sizes that the board takes, one more drive and
+/// one more card, the one with which the answer trains most tokens a second, or a cheaper one that
+/// comes near. With more memory, systems that hold their states there are tried as well, with one
+/// more drive those that do not; with half of the micro-batch where it would not fit. Only what
+/// people can run.
 ///   more       the answer is to be changed so beside it, which gets what comes of both
 ///   simulated  grows by the scenarios that were simulated
 ///   Result     nothing where none of them makes it 2 % faster

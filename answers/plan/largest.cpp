@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <span>
 
 namespace spillway::answers {
@@ -18,23 +19,26 @@ using nlohmann::json;
 
 namespace {
 
-/// The models that are asked for, each once; the beginning of several shipped names ("qwen2.5")
-/// stands for all of them, the smallest first.
+/// The models that are asked for, each once, the smallest first; the beginning of several shipped
+/// names ("qwen2.5") stands for all of them.
 std::vector<std::string> models_of(const std::vector<std::string>& asked) {
   const std::vector<std::string> shipped = scenarios::shipped_names("models/library");
-  std::vector<std::string> models;
+  std::set<std::pair<std::uint64_t, std::string>> by_size;
+  const auto add = [&](const std::string& name) {
+    by_size.emplace(models::build_model(scenarios::read_model(name)).parameters.value(), name);
+  };
   for (const std::string& name : asked) {
-    std::vector<std::pair<std::uint64_t, std::string>> family;
+    bool family = false;
     if (std::find(shipped.begin(), shipped.end(), name) == shipped.end())
       for (const std::string& member : shipped)
-        if (member.starts_with(name + "-") || member.starts_with(name + "."))
-          family.emplace_back(models::build_model(scenarios::read_model(member)).parameters.value(),
-                              member);
-    std::sort(family.begin(), family.end());
-    if (family.empty()) family.emplace_back(0, name);
-    for (const auto& [size, member] : family)
-      if (std::find(models.begin(), models.end(), member) == models.end()) models.push_back(member);
+        if (member.starts_with(name + "-") || member.starts_with(name + ".")) {
+          add(member);
+          family = true;
+        }
+    if (!family) add(name);
   }
+  std::vector<std::string> models;
+  for (const auto& [size, name] : by_size) models.push_back(name);
   return models;
 }
 

@@ -77,7 +77,7 @@ Figure drives_of(const Result& r) {
   if (!wear.warranty_years)
     return flash.empty() ? figure_of(warranty, "-", "no rating known")
                          : figure_of(warranty, "-", flash);
-  const double years = *wear.warranty_years;
+  const double years = *wear.warranty_ends_years();
   const std::string day = day_in(years), span = reports::human_years(years);
   Figure figure = figure_of(warranty, day.empty() ? "in " + span : day);
   figure.below = qt(day.empty() ? flash : span + (flash.empty() ? "" : ", " + flash));
@@ -150,7 +150,7 @@ const std::vector<Metric>& metrics() {
        [](const R& r) { return where(r.run.has_value(), r.run ? r.run->days : 0); }, plain},
       {"price of the box", [](const R& r) { return r.price_usd; }, reports::human_price},
       {"warranty of the drives ends after",
-       [](const R& r) { return r.wear ? r.wear->warranty_years : std::nullopt; },
+       [](const R& r) { return r.wear ? r.wear->warranty_ends_years() : std::nullopt; },
        reports::human_years, false},
   };
   return all;
@@ -238,7 +238,7 @@ std::vector<Figure> figures_of(const Answer& answer, const Answer* base) {
   if (r.run && pinned->run) compare(all[2], r.run->days, pinned->run->days, true);
   if (r.price_usd && pinned->price_usd) compare(all[3], *r.price_usd, *pinned->price_usd, true);
   if (r.wear && pinned->wear && r.wear->warranty_years && pinned->wear->warranty_years)
-    compare(all[4], *r.wear->warranty_years, *pinned->wear->warranty_years, false);
+    compare(all[4], *r.wear->warranty_ends_years(), *pinned->wear->warranty_ends_years(), false);
   return all;
 }
 

@@ -31,10 +31,9 @@ constexpr Knob gpu_gradients[] = {{"strategy.gradients.policy"},
                                   {"parallel.zero_stage"}};
 constexpr Knob activations[] = {
     {"strategy.activations.policy"}, {"training.micro_batch"}, {"training.sequence"}};
-constexpr Knob logits[] = {
-    {"training.micro_batch"}, {"training.sequence"}, {"training.fused_kernels"}};
+constexpr Knob logits[] = {{"training.loss"}, {"training.micro_batch"}, {"training.sequence"}};
 constexpr Knob workspace[] = {
-    {"training.attention"}, {"training.micro_batch"}, {"training.sequence"}};
+    {"training.loss"}, {"training.attention"}, {"training.micro_batch"}, {"training.sequence"}};
 constexpr Knob context[] = {{"machine.gpu.context"}};
 constexpr Knob reduce_buckets[] = {{"strategy.gradients.reduce_bucket"}};
 constexpr Knob gpu_states[] = {{"strategy.optimizer.device"},
@@ -114,10 +113,10 @@ constexpr PurposeRow rows[] = {
      "checkpoints, a smaller micro-batch"},
     {"gpu", P::logits, "logits",
      "scores of every word of the vocabulary for every token, and their gradient", L::pass, logits,
-     "a smaller micro-batch, fused kernels"},
+     "a fused or chunked loss, a smaller micro-batch"},
     {"gpu", P::workspace, "workspace",
-     "scratch memory of kernels such as attention that is not fused", L::pass, workspace,
-     "flash attention, a smaller micro-batch"},
+     "scratch memory of kernels such as a plain loss, or attention that is not fused", L::pass,
+     workspace, "a fused or chunked loss, flash attention, a smaller micro-batch"},
     {"gpu", P::context, "context", "what the CUDA context and its libraries take of a GPU",
      L::permanent, context, "no setting: driver and libraries take it"},
     {"gpu", P::reduce_buckets, "reduce_buckets",
@@ -185,8 +184,11 @@ constexpr PurposeRow rows[] = {
     {"host", P::allocator_cache, "allocator_cache",
      "pinned blocks that nobody uses and the allocator does not give back", L::permanent, pinned,
      "the exact allocator: a caching one gives nothing back"},
-    {"host", P::init_copy, "init_copy", "a second copy of a buffer while set-up pins it", L::moment,
-     init_copy, "pinning in place"},
+    {"host", P::init_copy, "init_copy",
+     "a second copy of a buffer while set-up pins it, or the whole fp32 weights that chunks are "
+     "made "
+     "of",
+     L::moment, init_copy, "pinning in place; chunks are made of whole weights in any case"},
     {"host", P::pinned_rounding, "pinned_rounding",
      "what rounding to powers of two (pages where exact) adds to pinned memory", L::moment, pinned,
      "the exact allocator"},

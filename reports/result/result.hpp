@@ -5,6 +5,7 @@
 #include "reports/result/trace.hpp"
 #include "reports/text/text.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -96,6 +97,12 @@ struct Wear {
   std::optional<double> warranty_years{};
   std::optional<double> warranty_limit_years{};  ///< the warranty ends after so long in any case
   double filled = 0;  ///< share of a drive that holds data, at most, of the run and of others
+
+  /// Until the maker's warranty ends: its bytes are written, or its years are over.
+  std::optional<double> warranty_ends_years() const {
+    if (!warranty_years || !warranty_limit_years) return warranty_years;
+    return std::min(*warranty_years, *warranty_limit_years);
+  }
 };
 
 /// A storage whose drives write fast into a part of their flash until that is full.

@@ -16,6 +16,11 @@ constexpr const char* one_each = "use 1";
 bool shares_checkpoints(const Case& subject) {
   return subject.parts().activations.checkpoint_every != 1;
 }
+/// Ranks pass keys and values on, around a ring.
+bool passes_on(const Case& subject) {
+  return subject.parallel().context > 1 &&
+         subject.parallel().context_kind == description::ContextKind::ring;
+}
 bool checkpoints(ActivationPolicy policy) {
   return policy == ActivationPolicy::checkpoint_gpu ||
          policy == ActivationPolicy::checkpoint_host || policy == ActivationPolicy::checkpoint_ssd;
@@ -122,6 +127,29 @@ constexpr Rule activations_rows[] = {
          },
      .why = "zero_bubble computes gradients of weights later, from what norms and activations made",
      .hint = "write selective, none or parallel.schedule 1f1b"},
+    {.path = recompute,
+     .other = "parallel.context_kind",
+     .holds =
+         [](const Case& c) {
+           const auto& again = c.training().recompute.operators;
+           return !passes_on(c) ||
+                  std::find(again.begin(), again.end(),
+                            description::RecomputedOperator::attention) == again.end();
+         },
+     .why = "the attention of a ring goes block by block, which is computed again with its whole "
+            "layer alone",
+     .hint = "write full or none, or parallel.context_kind ulysses"},
+    {.path = "strategy.activations.offloaded",
+     .other = "parallel.context_kind",
+     .holds =
+         [](const Case& c) {
+           const auto& leave = c.parts().activations.offloaded;
+           return !passes_on(c) || !leave ||
+                  std::find(leave->begin(), leave->end(), description::SavingOperator::attention) ==
+                      leave->end();
+         },
+     .why = "the blocks of a ring's attention are no tensors of one operator",
+     .hint = "leave it out, or write parallel.context_kind ulysses"},
     {.path = "strategy.activations.homes",
      .holds =
          [](const Case& c) {

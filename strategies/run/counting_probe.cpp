@@ -17,13 +17,14 @@ namespace {
 
 /// Micro-batches that hold as much as any number of them: a first one, one that adds to gradients
 /// and one before an update, while as many are under way as the pipeline has stages. The plan of a
-/// whole step is of all of them.
+/// whole step is of all of them, and so is what GPipe keeps, whose backward passes come last.
 std::uint64_t telling_micro_batches(const description::Scenario& scenario) {
   const std::uint64_t all = scenario.training.gradient_accumulation;
   if (plans_steps(scenario.strategy.system) ||
       scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer)
     return all;
   const std::uint64_t stages = scenario.parallel.pipeline;
+  if (scenario.parallel.schedule == description::PipelineSchedule::gpipe && stages > 1) return all;
   // pieces go in groups of as many micro-batches as there are stages, of which two are under way
   if (scenario.parallel.pieces() > 1) return std::min(all, 3 * stages);
   if (scenario.parallel.splits_backward()) return std::min(all, 2 * stages + 2);
@@ -61,7 +62,8 @@ Peaks count(const Candidate& candidate) {
       peaks.swap_buffers += entry.count;
       peaks.swap_buffer_bytes = entry.charged_bytes;
     }
-  if (counted.optimizer_states) peaks.subgroups = counted.optimizer_states->subgroups;
+  if (counted.feasible())
+    peaks.subgroups = counted.optimizer_states ? counted.optimizer_states->subgroups : 0;
   return peaks;
 }
 

@@ -95,7 +95,9 @@ void add_replacements(const Scenario& scenario, const result::Result& result, Fi
     const double count = static_cast<double>(storage.count);
     const double rated = static_cast<double>(storage.endurance->rated.value()) * count;
     if (rated <= 0) continue;
-    const double before = static_cast<double>(storage.endurance->written.value()) * count;
+    // what was written beyond the rating asks for no second drive
+    const double before =
+        std::min(static_cast<double>(storage.endurance->written.value()) * count, rated);
     const double sets = (before + written_to(storage, scenario, result, run)) / rated;
     const double more = std::max(0.0, std::ceil(sets * (1 - rounding)) - 1) * count *
                         static_cast<double>(scenario.nodes_in_use());

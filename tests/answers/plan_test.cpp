@@ -55,6 +55,12 @@ TEST(PlanLargest, GoesOnWithTheSystemThatHasRoomWhereTheFastestHasNone) {
     }
 }
 
+TEST(PlanLargest, KnowsTheLargestWhateverTheOrderInWhichModelsAreNamed) {
+  PlanQuestion question = adapters_of_8b({"resident"});
+  question.models = {"llama-3.1-8b", "gpt2"};
+  EXPECT_EQ(largest(sim(), question).model, "llama-3.1-8b");
+}
+
 // 14 GiB in plain PyTorch, where all that backward needs takes 29.
 TEST(PlanSettings, TriesResidentWithRecomputation) {
   const PlanQuestion question = adapters_of_8b({"resident"});

@@ -72,6 +72,13 @@ TEST(Simulate, RefusesWhatIsNoDecisionOrWouldChangeOne) {
                 .exit,
             0);
   EXPECT_THAT(refused("--decision edited.json"), HasSubstr("scenario.training.micro_batch"));
+  ASSERT_EQ(shell(place,
+                  "python3 -c \"import json; d = json.load(open('r.json')); "
+                  "d['scenario']['machine']['gpu']['adam'] = '1 Gparams/s'; "
+                  "json.dump(d, open('added.json', 'w'))\"")
+                .exit,
+            0);
+  EXPECT_THAT(refused("--decision added.json"), HasSubstr("scenario.machine.gpu.adam"));
   EXPECT_THAT(refused("--decision r.json --tokens 1B"), HasSubstr("--tokens"));
   EXPECT_THAT(refused("--decision r.json --price gpu=100"), HasSubstr("--price"));
   EXPECT_THAT(refused("--decision no.json"), HasSubstr("no.json"));

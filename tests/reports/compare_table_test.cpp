@@ -85,6 +85,8 @@ TEST(CompareTable, ShowsBothLifetimesWithWhatTheDriveWritesInside) {
   const std::string table = table_of({slow, fast});
   EXPECT_EQ(row(table, "SSD amplification"), "x5.68 x1.00*");
   EXPECT_EQ(row(table, "SSD warranty ends"), "29 days 73 days*");
+  fast.wear->warranty_years = 7.8, fast.wear->warranty_limit_years = 5;
+  EXPECT_EQ(row(table_of({slow, fast}), "SSD warranty ends"), "29 days 5.0 years*");
 }
 
 TEST(CompareTable, MarksNothingWhereAllReadTheSame) {

@@ -85,6 +85,9 @@ TEST(SimulateReport, SaysHowLongTheDrivesLastTheWarrantyFirst) {
                         "drive writes a day where 0.33 are rated. The maker's warranty ends once "
                         "14.0 PB are written: after 72 days. The flash likely stands 9.20 PB of "
                         "these writes: 47 days. A million tokens wear off $0.0123 of SSD.\n"));
+  rated.wear->warranty_years = 7e15 / 194.4e12 / 365;
+  EXPECT_THAT(simulate_report(rated, {400}),
+              HasSubstr("written, of which 7.00 PB are already: after 36 days"));
   rated.wear->warranty_years = 7.5;
   EXPECT_THAT(simulate_report(rated, {400}),
               HasSubstr("after 7.5 years, and it ends after 5.0 years in any case."));

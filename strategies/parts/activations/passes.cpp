@@ -70,12 +70,13 @@ bool await_weights(const PlannedKernel& kernel, const GatheredWeights& weights,
   return added;
 }
 
-/// Adds the arrivals of the saved tensors that `kernel` uses and that nothing before it waited for.
+/// Adds the arrivals of the saved tensors among `operands` that nothing before waited for.
 ///   Result  true when there were any
-bool await_saved(const PlannedKernel& kernel, std::vector<Op>* arrivals, std::vector<Op>& after) {
+bool await_saved(const std::vector<PlannedOperand>& operands, std::vector<Op>* arrivals,
+                 std::vector<Op>& after) {
   bool added = false;
   if (!arrivals) return false;
-  for (const PlannedOperand& operand : kernel.operands) {
+  for (const PlannedOperand& operand : operands) {
     if (operand.area != Area::saved || !(*arrivals)[operand.offset]) continue;
     after.push_back(std::exchange((*arrivals)[operand.offset], Op()));
     added = true;
@@ -121,7 +122,7 @@ void PassIssuer::add(const PlannedKernel& planned) {
   if (made_already(planned)) return;
   std::vector<Op> copies;
   bool waits = as_they_come_ && await_weights(planned, *operands_.weights, awaited_, copies);
-  waits |= await_saved(planned, operands_.arrivals, copies);
+  waits |= await_saved(planned.operands, operands_.arrivals, copies);
   if (waits) {
     if (!kernels_.empty()) flush();
     after_.insert(after_.end(), copies.begin(), copies.end());
@@ -174,6 +175,7 @@ Op PassIssuer::next() {
     add(planned);
     if (!beside_.empty()) flush();  // the one kernel that runs beside them
   }
+  if (segment.then) await_saved(segment.of, operands_.arrivals, after_);
   flush();
   if (segment.then && segment.then->beside) {
     pass_on(segment);

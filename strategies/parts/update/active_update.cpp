@@ -36,6 +36,7 @@ std::uint64_t ActiveUpdate::lay_out() {
       places_[member.weight] = {group, offset, bytes};
       offset += in_sectors(bytes);
     }
+    groups_[group].bytes = offset;
     largest = std::max(largest, offset);
   }
   return largest;
@@ -73,15 +74,25 @@ Task<> ActiveUpdate::init() {
   const std::uint64_t largest = lay_out();
   const std::uint64_t open = plan();
   if (gradients_of_a_step(job_.scenario) > 1) co_return;
-  const std::uint64_t count =
-      speculates_ ? groups_.size() : std::min<std::uint64_t>(open + 2, groups_.size());
+  lands_ = true;
+  if (speculates_) {
+    for (Group& group : groups_) {
+      group.landing = machine_.allocate_now(TierId::pinned, rank_, Bytes(group.bytes),
+                                            Purpose::optimizer_gradient_buffers);
+      co_await cleared(group.landing);
+    }
+    co_return;
+  }
+  const std::uint64_t count = std::min<std::uint64_t>(open + 2, groups_.size());
   landing_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, count, Bytes(largest),
                                           Purpose::optimizer_gradient_buffers);
-  std::vector<Buffer> all = co_await landing_->take(count);
-  for (const Buffer& buffer : all) {
-    const Op cleared = machine_.run(rank_, zeros(buffer.view()));
-    co_await cleared;
-  }
+  const std::vector<Buffer> all = co_await landing_->take(count);
+  for (const Buffer& buffer : all) co_await cleared(buffer);
+}
+
+Task<> ActiveUpdate::cleared(const Buffer& buffer) {
+  const Op zeroed = machine_.run(rank_, zeros(buffer.view()));
+  co_await zeroed;
 }
 
 View ActiveUpdate::gradient(std::uint32_t weight) const {
@@ -125,7 +136,7 @@ void ActiveUpdate::begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors
 /// one could take what an older one needs to be complete.
 Task<> ActiveUpdate::open_in_turn() {
   for (const std::uint32_t group : opening_) {
-    groups_[group].landing = co_await landing_->take();
+    if (landing_) groups_[group].landing = co_await landing_->take();
     groups_[group].open.set();
   }
 }
@@ -227,11 +238,10 @@ Task<> ActiveUpdate::write(std::uint32_t group, StateStore::Loaded loaded, Op up
   if (taken_back_) {
     const std::vector<Op> copies = optimizer_.old_values()->put_back(group);
     for (const Op& copy : copies) co_await copy;
-    groups_[group].landing.reset();
     co_return;
   }
   co_await optimizer_.write_back(std::move(loaded), updated);
-  groups_[group].landing.reset();
+  if (landing_) groups_[group].landing.reset();
 }
 
 /// Without a look at its Adam; but new weights lie where its gradients arrive.

@@ -47,7 +47,7 @@ class ActiveUpdate {
   Task<bool> overflows();
 
   /// Gradients land in buffers of sub-groups, not in the flat one.
-  bool lands() const { return landing_ != nullptr; }
+  bool lands() const { return lands_; }
   View gradient(std::uint32_t weight) const;
   View sectors(std::uint32_t weight) const;
 
@@ -55,6 +55,7 @@ class ActiveUpdate {
   struct Group {
     explicit Group(Scheduler& scheduler)
         : open(scheduler), complete(scheduler), read(scheduler), looked_through(scheduler) {}
+    std::uint64_t bytes = 0;  ///< of its gradients
     Buffer landing;
     Event open, complete, read, looked_through;
     std::vector<Op> checks;
@@ -69,6 +70,7 @@ class ActiveUpdate {
 
   std::uint64_t plan();
   std::uint64_t lay_out();
+  Task<> cleared(const Buffer& buffer);
   Task<> open_in_turn();
   Task<> computed(std::uint32_t group);
   Task<> arrived(std::uint32_t group);
@@ -93,7 +95,8 @@ class ActiveUpdate {
   std::vector<std::uint32_t> opening_;  ///< sub-groups as their first gradient comes
   std::vector<std::uint32_t> order_;    ///< as their last one does
   std::vector<std::uint32_t> members_;  ///< by sub-group: gradients that come
-  std::unique_ptr<BufferPool> landing_;
+  bool lands_ = false;
+  std::unique_ptr<BufferPool> landing_;  ///< null where each sub-group keeps a buffer of its own
   std::vector<Pending<>> running_;
   Op last_adam_;  ///< the next one follows it; without `wait` also that of the next step
 };

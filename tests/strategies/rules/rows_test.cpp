@@ -75,6 +75,20 @@ constexpr Breaks of_activations[] = {
        s.strategy.activations.policy = ActivationPolicy::checkpoint_gpu;
        s.training.recompute.operators = {RecomputedOperator::norm};
      }},
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.context = 2;
+       s.parallel.context_kind = description::ContextKind::ring;
+       s.training.recompute.operators = {RecomputedOperator::attention};
+     }},
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.context = 2;
+       s.parallel.context_kind = description::ContextKind::ring;
+       s.strategy.activations.policy = ActivationPolicy::offload;
+       s.strategy.activations.homes = {"host"};
+       s.strategy.activations.offloaded.emplace(1, description::SavingOperator::attention);
+     }},
     {"ssdtrain", [](Scenario& s) { s.training.recompute.operators = {RecomputedOperator::norm}; }},
     {"teraio", [](Scenario& s) { s.training.recompute.operators = {RecomputedOperator::norm}; }},
     {"ssdtrain", [](Scenario& s) { s.parallel.tensor = 2, s.parallel.sequence_parallel = true; }},

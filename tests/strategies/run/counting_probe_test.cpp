@@ -40,5 +40,25 @@ TEST(ProbedStages, TakeAsManyMicroBatchesAsAreUnderWay) {
   EXPECT_EQ(counting_probe()({scenario, prepared, fates}).gpu, count(scenario).result.gpu.total);
 }
 
+// GPipe's stages hold what all micro-batches saved.
+TEST(ProbedStages, TakeAllMicroBatchesOfGpipe) {
+  const description::Scenario scenario =
+      small_model("llama", "resident",
+                  {"model.num_hidden_layers=4", "parallel.pipeline=2", "parallel.schedule=gpipe",
+                   "machine.gpu.count=2", "training.gradient_accumulation=9"});
+  const Prepared prepared = prepare(scenario);
+  const ActivationPlan fates = decide_fates(scenario, prepared, counting_probe()).activations;
+  EXPECT_EQ(counting_probe()({scenario, prepared, fates}).gpu, count(scenario).result.gpu.total);
+}
+
+// All sub-groups are too small to be swapped: that is a count too, no lack of one.
+TEST(ProbedSubgroups, AreNoneWhereAllStayInMemory) {
+  const description::Scenario scenario =
+      small_model("llama", "mlp_offload", {"training.method=lora", R"(training.lora={"rank": 1})"});
+  const Prepared prepared = prepare(scenario);
+  const ActivationPlan fates = decide_fates(scenario, prepared, counting_probe()).activations;
+  EXPECT_EQ(counting_probe()({scenario, prepared, fates}).subgroups, std::uint64_t{0});
+}
+
 }  // namespace
 }  // namespace spillway::strategies::counting_probe_test

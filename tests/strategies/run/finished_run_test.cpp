@@ -128,6 +128,15 @@ TEST(FinishedRun, BuysTheDrivesThatItUsesUpBeyondThoseOfTheMachine) {
   EXPECT_DOUBLE_EQ(finished_run(listed, that_writes(1), 0)->usd.replacements.value(), 200);
 }
 
+TEST(FinishedRun, BuysADriveThatWasWrittenBeyondItsRatingOnce) {
+  // 864 TB are 4.32 ratings: with the used-up one six drives, however much it had written before
+  for (const std::uint64_t before : {200'000'000'000'000u, 900'000'000'000'000u}) {
+    Scenario scenario = on_drives(1, 100);
+    scenario.machine.storage[0].endurance->written = description::Bytes(before);
+    EXPECT_EQ(finished_run(scenario, that_writes(1), 0)->drives->replaced, 5) << before;
+  }
+}
+
 TEST(FinishedRun, BuysDrivesOfEachStorageAndForEachNode) {
   Scenario scenario = on_drives(1, 100);
   scenario.machine.storage.push_back(scenario.machine.storage[0]);

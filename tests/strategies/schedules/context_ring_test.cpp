@@ -118,5 +118,16 @@ TEST(ContextRing, RunsWithOtherRanksWithStagesAndRecomputed) {
   }
 }
 
+// What the ring passes on, and what ranks gather, is there before it is sent.
+TEST(ContextRing, WaitsForWhatComesBackFromHostMemory) {
+  for (const std::uint64_t ranks : {2u, 4u})
+    EXPECT_TRUE(simulate(ring(ranks, {"strategy.activations.policy=offload"})).feasible());
+  EXPECT_TRUE(simulate(small_model("llama", "resident",
+                                   {"parallel.tensor=2", "parallel.sequence_parallel=true",
+                                    "machine.gpu.count=2", "training.micro_batch=1",
+                                    "strategy.activations.policy=offload"}))
+                  .feasible());
+}
+
 }  // namespace
 }  // namespace spillway::strategies::context_ring_test

@@ -45,5 +45,12 @@ TEST(Superoffload, UpdatesBesideBackward) {
   EXPECT_LT(beside.step_time_s, after.step_time_s);
 }
 
+// A step that may be taken back keeps the gradients of each sub-group to its end, in its own size.
+TEST(Superoffload, KeepsEachSubgroupsGradientsOnceWhereAStepMayOverflow) {
+  const description::Scenario scenario = small({"training.precision=fp16_mixed"});
+  EXPECT_EQ(at_peak(simulate(scenario).host, "optimizer_gradient_buffers"),
+            4 * of_the_cpu(model_of(scenario)));
+}
+
 }  // namespace
 }  // namespace spillway::strategies::superoffload_test
