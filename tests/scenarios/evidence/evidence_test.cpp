@@ -111,7 +111,8 @@ TEST(Evidence, OfAJobADriveInOneGroupIsADrivesShare) {
 TEST(Evidence, OfAGroupInOneEntryIsTheShareOfEachDiskAtWork) {
   const std::string disks =
       R"(,"disk_util":[{"name":"md0","read_ios":9,"write_ios":0},
-          {"name":"nvme0n1","read_ios":9,"write_ios":0},{"name":"nvme1n1","read_ios":9,"write_ios":0},
+          {"name":"nvme0n1","read_ios":9,"write_ios":0},
+          {"name":"nvme1n1","read_ios":9,"write_ios":0},
           {"name":"sda","read_ios":0,"write_ios":0}])";
   const Written file(fio_of({R"("filename":"/dev/nvme1n1")"},
                             std::string(deep) + R"(,"group_reporting":"1")", disks));
