@@ -67,7 +67,7 @@ Table run_table(const Calibration& all) {
         const std::string unit = said_unit(one.what, one.unit);
         table.rows.push_back(
             {label, one.what, number_in(unit, one.logged, Origin::measured),
-             cell_of(one.before, one.unit, Origin::computed), off(one.before, one.logged),
+             cell_of(one.before, unit, Origin::computed), off(one.before, one.logged),
              cell_of(one.after, unit, Origin::computed), off(one.after, one.logged)});
         label.clear();
       }
@@ -94,7 +94,7 @@ void add_drive(const DriveForecast& drive, view::Document& into) {
                     drive.day_by_rating) +
             ". ";
   else
-    text += "The machine file has no rating of this drive. ";
+    text += "The machine file has no maker's rating of this drive. ";
   if (drive.least_left)
     text +=
         said_of("By what it has used up so far",

@@ -56,6 +56,11 @@ void add(answer::LoggedRun& run, const char* what, const char* unit, std::option
   run.numbers.push_back(std::move(number));
 }
 
+/// GPUs that a scenario trains on.
+double ranks_of(const Predicted& predicted) {
+  return static_cast<double>(predicted.scenarios[0].parallel.ranks());
+}
+
 /// What a step took: as it was logged, or by the samples or tokens of a step of the scenario.
 std::optional<double> step_of(const evidence::LoggedRun& run, const Predicted* predicted) {
   if (run.step_s) return run.step_s;
@@ -66,6 +71,11 @@ std::optional<double> step_of(const evidence::LoggedRun& run, const Predicted* p
     return known->samples_per_s * known->step_time_s / *run.samples_per_s;
   if (run.tokens_per_s && *run.tokens_per_s > 0)
     return known->tokens_per_s * known->step_time_s / *run.tokens_per_s;
+  const double ranks = ranks_of(*predicted);
+  if (run.samples_per_s_of_rank && *run.samples_per_s_of_rank > 0)
+    return known->samples_per_s * known->step_time_s / ranks / *run.samples_per_s_of_rank;
+  if (run.tokens_per_s_of_rank && *run.tokens_per_s_of_rank > 0)
+    return known->tokens_per_s * known->step_time_s / ranks / *run.tokens_per_s_of_rank;
   return {};
 }
 
@@ -78,6 +88,11 @@ answer::LoggedRun compared(const std::string& file, const evidence::LoggedRun& l
       [](const Result& result) { return result.samples_per_s; });
   add(run, "tokens a second", "per_s", logged.tokens_per_s, predicted,
       [](const Result& result) { return result.tokens_per_s; });
+  const double ranks = predicted ? ranks_of(*predicted) : 1;
+  add(run, "samples a second and GPU", "per_s", logged.samples_per_s_of_rank, predicted,
+      [ranks](const Result& result) { return result.samples_per_s / ranks; });
+  add(run, "tokens a second and GPU", "per_s", logged.tokens_per_s_of_rank, predicted,
+      [ranks](const Result& result) { return result.tokens_per_s / ranks; });
   // PyTorch's allocator knows nothing of the context.
   const double context =
       predicted ? static_cast<double>(predicted->scenarios[0].machine.gpu.context.value()) : 0;

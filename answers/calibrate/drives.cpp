@@ -59,7 +59,7 @@ answer::DriveForecast forecast(const evidence::Evidence& evidence, const DriveOf
   forecast.model = evidence.drive->model;
   forecast.written_bytes = evidence.drive->bytes_written;
   forecast.percent_used = evidence.drive->percent_used;
-  if (storage.endurance && storage.endurance->rated.value() > 0 && !drive.is_other) {
+  if (storage.endurance && storage.endurance->rated.value() > 0 && drive.is_rated) {
     forecast.rated_bytes = static_cast<double>(storage.endurance->rated.value());
     forecast.left_by_rating = std::max(0.0, *forecast.rated_bytes - forecast.written_bytes);
   }

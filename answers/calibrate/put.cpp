@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace spillway::answers {
 
@@ -18,6 +19,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::string_view of_storage = "storage.";
+const std::string of_another = "assumed: of a drive of ";
 
 /// As machine files have it, so that the number read again is this one to six digits.
 json written(const Reading& reading) {
@@ -88,15 +90,84 @@ bool is_measured(const json& sources, const std::string& path) {
   return source != sources.end() && source->get<std::string>().starts_with("measured");
 }
 
-/// Rates of the link that nobody measured and that are more than it carries.
+/// "" where the machine says none.
+std::string source_of(const json& machine, const std::string& path) {
+  const auto sources = machine.find("sources");
+  return sources == machine.end() ? "" : sources->value(path, "");
+}
+
+/// What of a machine goes over the link of a card, as long as nobody has narrowed it. Cards reach
+/// each other over it where they do so no faster than a whole link lets them: NVLink is faster.
+std::vector<std::string> rates_of_link(const json& machine) {
+  constexpr double near = 1.25;  // rates are assumed as shares of what links are rated for
+  std::vector<std::string> paths = {"pcie.h2d", "pcie.d2h", "pcie.link"};
+  double whole = 0;
+  for (const std::string& path : paths)
+    whole = std::max(whole, number_at(machine, path, "bytes_per_s").value_or(0));
+  for (const char* path : {"gpu.peer_rate", "network.intra_node_per_gpu"})
+    if (number_at(machine, path, "bytes_per_s").value_or(0) <= near * whole) paths.push_back(path);
+  if (source_of(machine, "network.per_gpu").find("as pcie") != std::string::npos)
+    paths.push_back("network.per_gpu");
+  return paths;
+}
+
+/// Rates of the link that nobody measured and that are more than it carries, each once: a file may
+/// not say how much that is.
 void put_link(const Evidence& each, answer::Calibration& into) {
-  for (const char* path : {"pcie.h2d", "pcie.d2h", "pcie.link"}) {
+  for (const std::string& path : rates_of_link(into.machine)) {
     const auto rate = number_at(into.machine, path, "bytes_per_s");
     if (!rate || *rate <= each.link->most.value_or(0) || is_measured(into.machine["sources"], path))
       continue;
+    const std::string said = source_of(into.machine, path);
+    if (said.ends_with(each.link->why)) continue;
     put({path, "bytes_per_s", *rate * each.link->share, ""}, rate,
         fmt::format("assumed: {}, {}", each.file, each.link->why), into);
   }
+}
+
+/// What a drive of this storage carries: its lanes, of the generation that its own rates need, and
+/// no less than the fourth.
+double most_of_drive(const description::StorageSpec& storage) {
+  constexpr double of_lane[] = {16e9 * 128 / 130 / 8, 32e9 * 128 / 130 / 8, 64e9 * 242 / 256 / 8};
+  const double lanes = storage.lanes > 0 ? static_cast<double>(storage.lanes) : 4;
+  const double rated = std::max(storage.read.value(), storage.write.value());
+  for (const double lane : of_lane)
+    if (rated <= lane * lanes) return lane * lanes;
+  return std::numeric_limits<double>::infinity();
+}
+
+/// Why a reading is not one of a drive of this storage; "": it is.
+std::string reason_against(const description::StorageSpec& storage, const Reading& reading) {
+  const bool rate = reading.path == "storage.read" || reading.path == "storage.write";
+  if (!rate || storage.count < 2 || storage.kind != description::StorageKind::ssd ||
+      reading.value <= most_of_drive(storage))
+    return "";
+  return fmt::format(
+      "a drive's lanes carry less: it looks like the rate of an array of several drives, and a "
+      "machine file has that of one: run fio on a drive's own device, or write this rate as "
+      "storage.{}.{}, if it is that of all drives together",
+      storage.name, reading.path == "storage.read" ? "array_read" : "array_write");
+}
+
+/// The file of a drive of the same storage that is worn more than the one of `each`; null: none.
+const Evidence* more_worn(const MachineFile& machine, const std::vector<Evidence>& all,
+                          const Evidence& each) {
+  const auto wear = [](const Evidence& one) {
+    return std::pair(one.drive->percent_used, one.drive->bytes_written);
+  };
+  const Evidence* most = &each;
+  for (const Evidence& other : all)
+    if (other.drive && &storage_of(machine, other) == &storage_of(machine, each) &&
+        wear(other) > wear(*most))
+      most = &other;
+  return most == &each ? nullptr : most;
+}
+
+/// A topology has all displays, nvidia-smi the cards that its driver runs.
+bool overrides_driver(const Evidence& each, const Reading& reading, const json& machine) {
+  const std::string said = source_of(machine, reading.path);
+  return reading.path == "gpu.count" && each.kind == "hwloc" && said.starts_with("measured") &&
+         !said.ends_with(reading.how);
 }
 
 /// A board that has more cards than the file's takes is another one: it has their slots, and how
@@ -121,7 +192,8 @@ const Evidence* narrowest(const std::vector<Evidence>& all) {
 /// What a drive of which nobody has the sheet takes in all, by the share that it says is used.
 void put_life(const Evidence& each, const description::StorageSpec& storage,
               answer::Calibration& into) {
-  if (!storage.endurance || each.drive->percent_used == 0 || each.drive->percent_used >= 100)
+  constexpr unsigned least = 5;  // whole percent: below, it is off by a tenth and more
+  if (!storage.endurance || each.drive->percent_used < least || each.drive->percent_used >= 100)
     return;
   put({"storage." + storage.name + ".endurance.rated", "bytes",
        each.drive->bytes_written * 100 / each.drive->percent_used, ""},
@@ -138,7 +210,7 @@ void doubt_ratings(const description::StorageSpec& storage, answer::Calibration&
                           path.starts_with(own + "slc_cache.") || path == own + "price_usd";
     const auto said = source.get<std::string>();
     if (of_drive && !said.starts_with("assumed") && !said.starts_with("measured"))
-      source = "assumed: of a drive of " + size + "; " + said;
+      source = of_another + size + "; " + said;
   }
 }
 
@@ -173,23 +245,47 @@ std::optional<DriveOf> drive_of(const MachineFile& machine, const Evidence& evid
                                                return reading.path == "storage.capacity" &&
                                                       std::abs(reading.value - size) > alike * size;
                                              });
-  return DriveOf{&storage, other};
+  const auto source = machine.sources.find("storage." + storage.name + ".endurance.rated");
+  const std::string said = source == machine.sources.end() ? "" : source->second;
+  const bool of_maker = !said.starts_with("measured") && !said.starts_with(of_another);
+  return DriveOf{&storage, other, !other && of_maker};
 }
+
+namespace {
+
+void put_reading(const MachineFile& before, const json& own, const Evidence& each, Reading reading,
+                 answer::Calibration& into) {
+  std::string why;
+  if (reading.path.starts_with(of_storage)) {
+    const description::StorageSpec& storage = storage_of(before, each);
+    why = reason_against(storage, reading);
+    reading.path =
+        fmt::format("storage.{}.{}", storage.name, reading.path.substr(of_storage.size()));
+  }
+  if (why.empty()) why = reason_against(before, reading.path, reading.value);
+  if (why.empty() && overrides_driver(each, reading, into.machine))
+    why = "nvidia-smi has counted the cards";
+  if (why.empty())
+    put(reading, number_at(own, reading.path, reading.unit),
+        "measured: " + each.file + ", " + reading.how, into);
+  else
+    into.kept.push_back({reading.path, each.file, std::move(why)});
+}
+
+}  // namespace
 
 void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
                   answer::Calibration& into) {
   const json own = before;
   for (const Evidence& each : all) {
-    for (Reading reading : each.readings) {
-      if (reading.path.starts_with(of_storage))
-        reading.path = fmt::format("storage.{}.{}", storage_of(before, each).name,
-                                   reading.path.substr(of_storage.size()));
-      if (std::string why = reason_against(before, reading.path, reading.value); !why.empty())
-        into.kept.push_back({reading.path, each.file, std::move(why)});
-      else
-        put(reading, number_at(own, reading.path, reading.unit),
-            "measured: " + each.file + ", " + reading.how, into);
+    if (const Evidence* worse = each.drive ? more_worn(before, all, each) : nullptr) {
+      into.kept.push_back({"storage." + storage_of(before, each).name + ".endurance", each.file,
+                           "the drive of " + worse->file +
+                               " has used up more of its life, and wears out first: its numbers "
+                               "count for the storage"});
+      continue;
     }
+    for (const Reading& reading : each.readings) put_reading(before, own, each, reading, into);
     if (const auto drive = drive_of(before, each); drive && drive->is_other) {
       doubt_ratings(*drive->storage, into);
       put_life(each, *drive->storage, into);

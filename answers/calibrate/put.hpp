@@ -16,6 +16,7 @@ const description::StorageSpec& storage_of(const description::MachineFile& machi
 struct DriveOf {
   const description::StorageSpec* storage;
   bool is_other;  ///< not as large: another one than the file's ratings, cache and price are of
+  bool is_rated;  ///< the file's endurance is what the maker says of this drive
 };
 
 /// Nothing where `evidence` is not of a drive.
@@ -23,7 +24,8 @@ struct DriveOf {
 std::optional<DriveOf> drive_of(const description::MachineFile& machine,
                                 const evidence::Evidence& evidence);
 
-/// Puts the readings into `into.machine`, which is `before` as JSON, and says which and why not.
+/// Puts the readings into `into.machine`, which is `before` as JSON, and says which and why not. Of
+/// several drives of one storage the one that has used up most of its life counts.
 /// Rates that nobody measured become no more than the narrowest link of a file carries.
 void put_readings(const description::MachineFile& before,
                   const std::vector<evidence::Evidence>& all, answer::Calibration& into);

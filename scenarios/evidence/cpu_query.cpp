@@ -81,7 +81,7 @@ void read_cpu_query(const json& document, Evidence& into) {
 
 void read_topology(std::string_view text, Evidence& into) {
   into.kind = "hwloc";
-  double cores = 0, memory = 0, displays = 0;
+  double cores = 0, memory = 0, of_nvidia = 0, of_amd = 0;
   std::size_t nodes = 0;
   for (std::size_t at = text.find("<object "); at != std::string_view::npos;
        at = text.find("<object ", at + 1)) {
@@ -96,9 +96,9 @@ void read_topology(std::string_view text, Evidence& into) {
     }
     // 0302: a 3D controller; 0300, a display, is a GPU too where NVIDIA or AMD made it.
     const std::string_view pci = attribute(tag, "pci_type");
-    const bool maker = pci.find("[10de:") != std::string_view::npos ||
-                       pci.find("[1002:") != std::string_view::npos;
-    if (maker && (pci.starts_with("0302") || pci.starts_with("0300"))) ++displays;
+    if (!pci.starts_with("0302") && !pci.starts_with("0300")) continue;
+    if (pci.find("[10de:") != std::string_view::npos) ++of_nvidia;
+    if (pci.find("[1002:") != std::string_view::npos) ++of_amd;
   }
   if (cores < 1)
     refuse_file(into.file, "a topology without cores", "write it with lstopo --of xml");
@@ -107,8 +107,10 @@ void read_topology(std::string_view text, Evidence& into) {
     into.readings.push_back(
         {"host.memory", "bytes", memory,
          fmt::format("memory of {} NUMA node{}", nodes, nodes == 1 ? "" : "s")});
-  if (displays > 0)
-    into.readings.push_back({"gpu.count", "count", displays, "display controllers of GPU makers"});
+  // Beside NVIDIA's cards AMD's is the graphics unit of the processor.
+  const double cards = of_nvidia > 0 ? of_nvidia : of_amd;
+  if (cards > 0)
+    into.readings.push_back({"gpu.count", "count", cards, "display controllers of GPU makers"});
 }
 
 }  // namespace spillway::evidence

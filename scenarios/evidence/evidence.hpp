@@ -49,8 +49,9 @@ struct LoggedRun {
   std::optional<double> step_s;         ///< a step of all micro-batches
   std::optional<double> samples_per_s;  ///< of all ranks
   std::optional<double> tokens_per_s;   ///< of all ranks
-  std::optional<double> gpu_bytes;      ///< most that one GPU's allocator gave out
-  std::optional<double> host_bytes;     ///< most that the node used, all programs together
+  std::optional<double> samples_per_s_of_rank, tokens_per_s_of_rank;  ///< of one GPU
+  std::optional<double> gpu_bytes;   ///< most that one GPU's allocator gave out
+  std::optional<double> host_bytes;  ///< most that the node used, all programs together
   std::vector<std::pair<std::string, double>> phases_s;  ///< as the program names them
 };
 

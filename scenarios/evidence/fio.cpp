@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace spillway::evidence {
 
@@ -21,7 +22,8 @@ struct Group {
   double read = 0, written = 0;  ///< bytes/s
   double request = 0;            ///< bytes; the smallest of its jobs
   std::uint64_t jobs = 0, depth = 0, targets = 1;
-  bool cached = false;  ///< some job went by the page cache
+  std::set<std::string> drives;  ///< what its jobs name
+  bool cached = false;           ///< some job went by the page cache
   std::string pattern;
 };
 
@@ -63,6 +65,45 @@ std::string option(const json& job, const json& all, const char* key, const char
   return usual;
 }
 
+/// What tells drives apart: a device without its namespace and partition, of a file its folder.
+std::string drive_of(const std::string& target) {
+  constexpr std::string_view nvme = "/dev/nvme";
+  if (target.starts_with(nvme))
+    return target.substr(0, target.find_first_not_of("0123456789", nvme.size()));
+  if (target.starts_with("/dev/")) return target;
+  return target.substr(0, target.rfind('/') + 1);
+}
+
+/// Of "/dev/nvme0n1:/dev/nvme1n1"; a colon of a name itself is written "\\:".
+std::vector<std::string> names_of(const std::string& text) {
+  std::vector<std::string> names(1);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == ':') {
+      names.emplace_back();
+    } else {
+      if (text[at] == '\\' && at + 1 < text.size()) ++at;
+      names.back() += text[at];
+    }
+  }
+  return names;
+}
+
+void add_drives(const json& own, const json& all, std::set<std::string>& into) {
+  for (const std::string& folder : names_of(option(own, all, "directory", "")))
+    for (const std::string& name : names_of(option(own, all, "filename", "")))
+      into.insert(drive_of(name.starts_with('/') ? name : folder + "/" + name));
+}
+
+/// These wait for each request whatever iodepth says; without an ioengine fio takes psync.
+std::uint64_t depth_of(const json& own, const json& all) {
+  constexpr std::string_view synchronous[] = {"sync",   "psync",   "vsync",
+                                              "pvsync", "pvsync2", "mmap"};
+  const std::string engine = option(own, all, "ioengine", "psync");
+  if (std::find(std::begin(synchronous), std::end(synchronous), engine) != std::end(synchronous))
+    return 1;
+  return static_cast<std::uint64_t>(size_of(option(own, all, "iodepth", "1")));
+}
+
 void add(Group& group, const json& job, const json& all) {
   const auto found = job.find("job options");
   const json own = found != job.end() ? *found : json::object();
@@ -76,11 +117,9 @@ void add(Group& group, const json& job, const json& all) {
   // With group_reporting one entry stands for all copies of a job; without it each has its own.
   const bool reported = own.contains("group_reporting") || all.contains("group_reporting");
   group.jobs += reported ? copies : 1;
-  group.depth = static_cast<std::uint64_t>(size_of(option(own, all, "iodepth", "1")));
+  group.depth = depth_of(own, all);
   group.cached = group.cached || option(own, all, "direct", "0") != "1";
-  const std::string names = option(own, all, "filename", "");
-  group.targets =
-      std::max<std::uint64_t>(group.targets, 1 + std::count(names.begin(), names.end(), ':'));
+  add_drives(own, all, group.drives);
   group.pattern = option(own, all, "rw", option(own, all, "readwrite", "read").c_str());
 }
 
@@ -105,6 +144,32 @@ struct Best {
   }
 };
 
+/// Disks that fio saw at work, without those that are made of others.
+std::uint64_t disks_of(const json& document) {
+  std::uint64_t disks = 0;
+  for (const json& disk : document.value("disk_util", json::array())) {
+    const std::string name = text_of(disk, "name");
+    const bool of_others =
+        name.starts_with("md") || name.starts_with("dm-") || name.starts_with("loop");
+    const double requests =
+        number_of(disk, "read_ios").value_or(0) + number_of(disk, "write_ios").value_or(0);
+    if (!name.empty() && !of_others && requests > 0) ++disks;
+  }
+  return disks;
+}
+
+/// With group_reporting only the last job of a group says its files, and an array is one device:
+/// where all groups name the same, they were at all disks.
+void count_drives(std::uint64_t disks, std::vector<Group>& groups) {
+  const bool alike = std::all_of(groups.begin(), groups.end(), [&](const Group& group) {
+    return group.drives == groups.front().drives;
+  });
+  for (Group& group : groups) {
+    group.targets = std::max<std::uint64_t>(1, group.drives.size());
+    if (alike) group.targets = std::max(group.targets, disks);
+  }
+}
+
 std::vector<Group> groups_of(const json& document, const std::string& file) {
   const json all = document.value("global options", json::object());
   // A client's output has its jobs under another key, with their sum as one more job.
@@ -120,13 +185,14 @@ std::vector<Group> groups_of(const json& document, const std::string& file) {
   }
   std::vector<Group> list;
   for (auto& [id, group] : groups) list.push_back(std::move(group));
+  count_drives(disks_of(document), list);
   return list;
 }
 
-/// Each request waits for the one before, and is small enough for that to count.
+/// Each request of a drive waits for the one before, and is small enough for that to count.
 bool one_at_a_time(const Group& group) {
   constexpr double large = 8 << 20;
-  return group.jobs * group.depth <= 1 && group.request < large;
+  return group.jobs * group.depth <= group.targets && group.request < large;
 }
 
 void note_unused(const Group& group, Evidence& into) {

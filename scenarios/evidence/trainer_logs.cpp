@@ -25,7 +25,19 @@ void put(LoggedRun run, Evidence& into, const char* hint) {
 }
 
 /// What a column of a table holds.
-enum class Column { none, step_s, step_ms, tokens, samples, gpu_mib, gpu_gib, host_mib, host_gib };
+enum class Column {
+  none,
+  step_s,
+  step_ms,
+  tokens,
+  samples,
+  tokens_of_rank,
+  samples_of_rank,
+  gpu_mib,
+  gpu_gib,
+  host_mib,
+  host_gib
+};
 
 bool has(const std::string& name, std::initializer_list<const char*> words) {
   return std::any_of(words.begin(), words.end(),
@@ -42,10 +54,12 @@ Column column_of(std::string name) {
     return gib ? Column::gpu_gib : Column::gpu_mib;
   if (memory && has(name, {"cpu", "host", "ram", "dram"}))
     return gib ? Column::host_gib : Column::host_mib;
+  const bool of_rank = has(name, {"gpu", "device", "card", "rank"}) &&
+                       !has(name, {"gpus", "devices", "cards", "ranks", "total", "all "});
   if (has(name, {"token"}) && has(name, {"/s", "per_s", "persec", "per sec", "throughput"}))
-    return Column::tokens;
+    return of_rank ? Column::tokens_of_rank : Column::tokens;
   if (has(name, {"sample"}) && has(name, {"/s", "per_s", "persec", "per sec"}))
-    return Column::samples;
+    return of_rank ? Column::samples_of_rank : Column::samples;
   if (has(name, {"step", "iter"}) && has(name, {"time", "latency", "duration"}))
     return has(name, {"ms"}) ? Column::step_ms : Column::step_s;
   return Column::none;
@@ -77,6 +91,12 @@ void set(LoggedRun& run, Column column, double value) {
       break;
     case Column::samples:
       run.samples_per_s = value;
+      break;
+    case Column::tokens_of_rank:
+      run.tokens_per_s_of_rank = value;
+      break;
+    case Column::samples_of_rank:
+      run.samples_per_s_of_rank = value;
       break;
     case Column::gpu_mib:
       run.gpu_bytes = value * mib;

@@ -283,10 +283,14 @@ TEST(Fit, OffersNoMoreThanTheBoardTakes) {
   EXPECT_FALSE(answer.change) << answer.change->words;  // places and memory are full
 }
 
+// The same machine with a board of the list, where a second card is what helps most, and without.
 TEST(Fit, OffersNoCardWhereNobodySaysHowManyTheMachineTakes) {
-  FitQuestion question;
-  question.model = "gpt2";
-  question.machine = "h100_8gpu";
+  FitQuestion question = about("llama-3.2-1b", {"4090", "64G", "2T", "workstation"});
+  const FitAnswer with_board = fit(sim(), question);
+  ASSERT_TRUE(with_board.change && with_board.answer());
+  ASSERT_EQ(with_board.change->words, "one more card");
+  question.machine = with_board.answer()->scenario.at("machine");
+  ASSERT_EQ(question.machine.at("bought").erase("host"), 1u);
   const FitAnswer answer = fit(sim(), question);
   ASSERT_TRUE(answer.fits);
   if (answer.change) {

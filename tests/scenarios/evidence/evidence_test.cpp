@@ -69,7 +69,7 @@ TEST(Evidence, OfFioAreTheRatesOfLargeRequestsAndWhatAMixCosts) {
 TEST(Evidence, OfAnOldFioCountKibibytesAndOfSeveralDrivesIsADrivesShare) {
   const Written file(
       "fio: this job asks for more than it gets\n"
-      R"({"fio version":"fio-2.16","jobs":[
+      R"({"fio version":"fio-2.16","global options":{"ioengine":"libaio","iodepth":"8"},"jobs":[
         {"jobname":"a","groupid":0,"error":0,
          "job options":{"rw":"read","bs":"1m","direct":"1","filename":"/dev/nvme0n1:/dev/nvme1n1"},
          "read":{"io_bytes":1,"bw":4000000},"write":{"bw":0}},
@@ -79,6 +79,61 @@ TEST(Evidence, OfAnOldFioCountKibibytesAndOfSeveralDrivesIsADrivesShare) {
       "\nDisk stats (read/write):\n");
   // (4,000,000 + 2,000,000) KiB/s over two drives
   EXPECT_EQ(reading(read_evidence(file.path()), "storage.read"), 3000000.0 * 1024);
+}
+
+/// Output of fio with `own` options for each job of one group, 3 GB/s each.
+std::string fio_of(const std::vector<std::string>& own, const std::string& all,
+                   const std::string& more = "") {
+  std::string text = R"({"fio version":"fio-3.33","global options":{"rw":"read","bs":"1m",)"
+                     R"("direct":"1",)" +
+                     all + "},\"jobs\":[";
+  for (const std::string& options : own)
+    text += (text.ends_with('[') ? "" : ",") +
+            (R"({"jobname":"a","groupid":0,"error":0,"job options":{)" + options +
+             R"(},"read":{"bw_bytes":3000000000},"write":{"bw_bytes":0}})");
+  return text + "]" + more + "}";
+}
+
+constexpr const char* deep = R"("ioengine":"io_uring","iodepth":"32")";
+
+TEST(Evidence, OfAJobADriveInOneGroupIsADrivesShare) {
+  const Written devices(
+      fio_of({R"("filename":"/dev/nvme0n1")", R"("filename":"/dev/nvme1n1p1")"}, deep));
+  EXPECT_EQ(reading(read_evidence(devices.path()), "storage.read"), 3e9);
+  const Written folders(fio_of({R"("filename":"/mnt/a/x")", R"("filename":"/mnt/b/x")"}, deep));
+  EXPECT_EQ(reading(read_evidence(folders.path()), "storage.read"), 3e9);
+  // Two files of one drive are one drive's rate.
+  const Written files(fio_of({R"("filename":"/mnt/a/x")", R"("filename":"/mnt/a/y")"}, deep));
+  EXPECT_EQ(reading(read_evidence(files.path()), "storage.read"), 6e9);
+}
+
+// With group_reporting one entry stands for all jobs of the group, with the files of the last.
+TEST(Evidence, OfAGroupInOneEntryIsTheShareOfEachDiskAtWork) {
+  const std::string disks =
+      R"(,"disk_util":[{"name":"md0","read_ios":9,"write_ios":0},
+          {"name":"nvme0n1","read_ios":9,"write_ios":0},
+          {"name":"nvme1n1","read_ios":9,"write_ios":0},
+          {"name":"sda","read_ios":0,"write_ios":0}])";
+  const Written file(fio_of({R"("filename":"/dev/nvme1n1")"},
+                            std::string(deep) + R"(,"group_reporting":"1")", disks));
+  EXPECT_EQ(reading(read_evidence(file.path()), "storage.read"), 1.5e9);
+  const Written array(fio_of({R"("filename":"/dev/md0")"}, deep, disks));
+  EXPECT_EQ(reading(read_evidence(array.path()), "storage.read"), 1.5e9);
+}
+
+TEST(Evidence, OfASynchronousEngineIsOneRequestAtATimeWhateverItsDepth) {
+  for (const char* engine : {"", R"(,"ioengine":"psync")", R"(,"ioengine":"mmap")"}) {
+    const Written file(
+        fio_of({R"("filename":"/dev/nvme0n1")"}, std::string(R"("iodepth":"32")") + engine));
+    const Evidence single = read_evidence(file.path());
+    EXPECT_THAT(single.readings, IsEmpty()) << engine;
+    ASSERT_THAT(single.notes, SizeIs(1));
+    EXPECT_THAT(text::words(single.notes[0]), HasSubstr("one request at a time"));
+  }
+  // Two jobs keep one request on each of two drives.
+  const Written two(fio_of({R"("filename":"/dev/nvme0n1")", R"("filename":"/dev/nvme1n1")"},
+                           R"("iodepth":"32")"));
+  EXPECT_THAT(read_evidence(two.path()).readings, IsEmpty());
 }
 
 TEST(Evidence, OfOneRequestAtATimeMovesNothing) {
@@ -182,6 +237,20 @@ TEST(Evidence, OfProcessorsAreCoresNotThreads) {
   EXPECT_EQ(reading(read_evidence(json.path()), "host.cores"), 4);
 }
 
+// 1002:164e is the graphics unit of a processor.
+TEST(Evidence, OfATopologyAreNvidiasCardsWhereItHasThem) {
+  const auto topology = [](const std::string& devices) {
+    return "<topology version=\"2.0\"><object type=\"Core\" os_index=\"0\"/>" + devices +
+           "</topology>";
+  };
+  const std::string amd = "<object type=\"PCIDev\" pci_type=\"0300 [1002:164e] [1462:7d78] c1\"/>";
+  const std::string nvidia =
+      "<object type=\"PCIDev\" pci_type=\"0300 [10de:2684] [1462:5104] a1\"/>";
+  EXPECT_EQ(reading(read_evidence(Written(topology(amd + nvidia)).path()), "gpu.count"), 1);
+  EXPECT_EQ(reading(read_evidence(Written(topology(nvidia + nvidia)).path()), "gpu.count"), 2);
+  EXPECT_EQ(reading(read_evidence(Written(topology(amd)).path()), "gpu.count"), 1);
+}
+
 TEST(Evidence, OfModulesAreTheirSizeAndAProfileThatIsOff) {
   const Written file(
       "# dmidecode 3.4\nHandle 0x0011, DMI type 17, 92 bytes\nMemory Device\n\tSize: 32 GB\n"
@@ -237,6 +306,16 @@ TEST(Evidence, OfATableAreALineARun) {
   EXPECT_EQ(table.runs[1].step_s.value(), 11.934);
   EXPECT_EQ(table.runs[1].gpu_bytes.value(), 10620.7 * 1024 * 1024);
   EXPECT_EQ(table.runs[1].host_bytes.value(), 176341.0 * 1024 * 1024);
+}
+
+TEST(Evidence, OfATableSaysWhichRatesAreOfOneCard) {
+  const Written file("tokens per sec per gpu,samples/s/GPU,tokens/s (all GPUs)\n1500,0.5,12000\n");
+  const Evidence table = read_evidence(file.path());
+  ASSERT_THAT(table.runs, SizeIs(1));
+  EXPECT_EQ(table.runs[0].tokens_per_s_of_rank, 1500);
+  EXPECT_EQ(table.runs[0].samples_per_s_of_rank, 0.5);
+  EXPECT_EQ(table.runs[0].tokens_per_s, 12000);
+  EXPECT_FALSE(table.runs[0].samples_per_s);
 }
 
 TEST(Evidence, OfAProfilerAreRatesOfProductsAndOfCopies) {

@@ -1,0 +1,180 @@
+#include "answers/calibrate/calibrate.hpp"
+
+#include "answers/calibrate/drives.hpp"
+#include "answers/calibrate/put.hpp"
+#include "scenarios/read_machine.hpp"
+#include "sim/plugin.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <fstream>
+
+namespace spillway::answers {
+namespace {
+
+using description::MachineFile;
+using evidence::Evidence;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// The answer of evidence about `machine`.
+answer::Calibration with(const MachineFile& machine, const std::vector<Evidence>& all) {
+  answer::Calibration into;
+  into.machine = machine;
+  put_readings(machine, all, into);
+  return into;
+}
+
+MachineFile again(const answer::Calibration& answer) { return answer.machine.get<MachineFile>(); }
+
+Evidence of_cards(std::uint64_t count, std::optional<evidence::NarrowLink> link = {}) {
+  Evidence cards;
+  cards.file = "smi.txt";
+  cards.kind = "nvidia-smi -q";
+  cards.readings = {{"gpu.count", "count", static_cast<double>(count), "cards"}};
+  cards.link = std::move(link);
+  return cards;
+}
+
+/// Lanes alone: how much they carry is not known.
+const evidence::NarrowLink half{"8 of 16 PCI Express lanes of L40S", 0.5, {}};
+
+Evidence of_drive(const std::string& file, unsigned used, double written, double capacity) {
+  Evidence drive;
+  drive.file = file;
+  drive.kind = "smartctl";
+  drive.readings = {{"storage.capacity", "bytes", capacity, "what the drive says"},
+                    {"storage.endurance.written", "bytes", written, "what the drive says"}};
+  drive.drive = evidence::DriveWear{"X", written, used, {}};
+  return drive;
+}
+
+Evidence of_reads(double rate) {
+  Evidence fio;
+  fio.file = "fio.json";
+  fio.kind = "fio 3.33";
+  fio.readings = {{"storage.read", "bytes_per_s", rate, "read of 1 MiB"}};
+  return fio;
+}
+
+TEST(Calibration, NarrowsWhatCardsSendEachOtherOverTheLink) {
+  const MachineFile machine = scenarios::read_machine("l40s_server");
+  const MachineFile narrow = again(with(machine, {of_cards(4, half)}));
+  EXPECT_NEAR(narrow.pcie.h2d.value(), machine.pcie.h2d.value() / 2, 1e6);
+  EXPECT_NEAR(narrow.gpu.peer_rate->value(), machine.gpu.peer_rate->value() / 2, 1e6);
+  EXPECT_EQ(narrow.network.per_gpu, machine.network.per_gpu);  // network cards
+}
+
+TEST(Calibration, LeavesNvlinkAsItIs) {
+  const MachineFile machine = scenarios::read_machine("h100_8gpu");
+  EXPECT_EQ(again(with(machine, {of_cards(8, half)})).gpu.peer_rate, machine.gpu.peer_rate);
+}
+
+TEST(Calibration, NarrowsANetworkThatIsTakenAsTheLink) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  const MachineFile narrow = again(with(machine, {of_cards(1, half)}));
+  EXPECT_EQ(narrow.network.per_gpu, narrow.pcie.h2d);
+}
+
+TEST(Calibration, NarrowsALinkOnceThoughItsGenerationIsNotKnown) {
+  const MachineFile machine = scenarios::read_machine("l40s_server");
+  const MachineFile once = again(with(machine, {of_cards(4, half)}));
+  const MachineFile twice = again(with(once, {of_cards(4, half)}));
+  EXPECT_EQ(twice.pcie.h2d, once.pcie.h2d);
+  EXPECT_EQ(twice.gpu.peer_rate, once.gpu.peer_rate);
+}
+
+// Four lanes of the fourth generation carry 7.9 GB/s.
+TEST(Calibration, TakesNoRateOfAnArrayForThatOfADrive) {
+  MachineFile machine = scenarios::read_machine("gaming_4090");
+  machine.storage[0].count = 2;
+  const answer::Calibration array = with(machine, {of_reads(13e9)});
+  EXPECT_THAT(array.moved, IsEmpty());
+  ASSERT_THAT(array.kept, SizeIs(1));
+  EXPECT_EQ(array.kept[0].path, "storage.nvme.read");
+  EXPECT_THAT(array.kept[0].why, testing::AllOf(HasSubstr("looks like the rate of an array"),
+                                                HasSubstr("storage.nvme.array_read")));
+  EXPECT_THAT(with(machine, {of_reads(7e9)}).moved, SizeIs(1));
+}
+
+TEST(Calibration, CountsCardsByTheDriverWhateverATopologyShows) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  Evidence topology;
+  topology.file = "topology.xml";
+  topology.kind = "hwloc";
+  topology.readings = {{"gpu.count", "count", 2, "display controllers of GPU makers"}};
+  EXPECT_EQ(again(with(machine, {topology})).gpu.count, 2u);
+  EXPECT_EQ(again(with(machine, {of_cards(1), topology})).gpu.count, 1u);
+  EXPECT_EQ(again(with(machine, {topology, of_cards(1)})).gpu.count, 1u);
+}
+
+TEST(Calibration, TakesTheDriveOfAStorageThatWearsOutFirst) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  const Evidence worn = of_drive("worn.json", 40, 400e12, 2e12);
+  const Evidence fresh = of_drive("fresh.json", 10, 90e12, 2e12);
+  for (const auto& order : {std::vector{worn, fresh}, std::vector{fresh, worn}}) {
+    const answer::Calibration both = with(machine, order);
+    EXPECT_NEAR(static_cast<double>(again(both).storage[0].endurance->written.value()), 400e12, 1);
+    EXPECT_THAT(both.moved, SizeIs(2));
+    EXPECT_THAT(both.kept, ElementsAre(testing::AllOf(
+                               Field(&answer::KeptParameter::file, "fresh.json"),
+                               Field(&answer::KeptParameter::why, HasSubstr("worn.json")))));
+  }
+}
+
+TEST(Calibration, RatesNoDriveByTheFirstPercentOfItsLife) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  const auto rated = [&](unsigned used) {
+    return again(with(machine, {of_drive("a.json", used, 20e12, 4e12)}))
+        .storage[0]
+        .endurance->rated;
+  };
+  EXPECT_EQ(rated(4), machine.storage[0].endurance->rated);
+  EXPECT_EQ(rated(5).value(), 400'000'000'000'000u);
+}
+
+// What a drive has used up says how long it lasts; that is not what its maker promises.
+TEST(Calibration, CallsNoRatingTheMakersThatIsNot) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  EXPECT_TRUE(drive_of(machine, of_drive("a.json", 16, 20e12, 2e12))->is_rated);
+  for (const unsigned used : {3u, 16u}) {
+    const Evidence other = of_drive("a.json", used, 20e12, 4e12);
+    const MachineFile calibrated = again(with(machine, {other}));
+    const auto drive = drive_of(calibrated, other);
+    EXPECT_FALSE(drive->is_other);
+    const answer::DriveForecast said = forecast(other, *drive, nullptr, "2026-11-25");
+    EXPECT_FALSE(said.left_by_rating) << used;
+    EXPECT_FALSE(said.rated_bytes) << used;
+  }
+}
+
+/// Two ranks train gpt2, and a table logs what each of them does.
+TEST(Calibration, ComparesRatesOfACardWithThoseOfACard) {
+  const explore::Backend sim{"sim", sim::open_sim_machine, sim::prepare_sim};
+  const std::string table = testing::TempDir() + std::to_string(getpid()) + "runs.csv";
+  std::ofstream(table) << "batch,tokens/s/GPU\n8,1000\n";
+  CalibrateQuestion question;
+  question.machine = "l40s_server";
+  question.files = {table};
+  question.scenario = "tiny";
+  question.overrides = {"parallel.data=2"};
+  const answer::Calibration answer = calibrate(sim, question);
+  std::remove(table.c_str());
+  ASSERT_THAT(answer.runs, SizeIs(1));
+  ASSERT_THAT(answer.runs[0].numbers, SizeIs(2));
+  const answer::LoggedNumber step = answer.runs[0].numbers[0];
+  const answer::LoggedNumber rate = answer.runs[0].numbers[1];
+  EXPECT_EQ(rate.what, "tokens a second and GPU");
+  EXPECT_EQ(rate.logged, 1000);
+  ASSERT_TRUE(rate.after && step.after);
+  // A step has the same tokens as predicted: times are as rates, the other way round.
+  EXPECT_NEAR(step.logged / *step.after, *rate.after / rate.logged, 1e-9);
+}
+
+}  // namespace
+}  // namespace spillway::answers
