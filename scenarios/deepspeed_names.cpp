@@ -171,8 +171,15 @@ constexpr std::array<std::string_view, 25> quiet{
     "timers",     "comms_config", "eigenvalue",      "data_efficiency", "optimizer.params",
     "amp",        "leaf_module",  "expert_parallel", "bfloat16",        "autotuning_config"};
 
+constexpr const char* reduces_twice =
+    "DeepSpeed all-reduces the gradients of stage 2 unless use_multi_rank_bucket_allreduce is "
+    "false "
+    "and reduce_scatter true, which moves twice the bytes of the reduce-scatter here";
+constexpr const char* offloads_itself =
+    "DeepCompile moves tensors to host memory and back by its own plan; here they stay";
+
 /// What DeepSpeed does with a key and we do not.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 23> not_modelled{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 32> not_modelled{{
     {"zero_optimization.zero_quantized_weights",
      "ZeRO++ gathers weights in 8 bits; here in 16, so network bytes are an upper bound"},
     {"zero_optimization.zero_quantized_gradients",
@@ -200,7 +207,20 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 23> not_mode
     {"quantize_training", "quantization while it trains is not simulated"},
     {"weight_quantization", "quantized weights are not simulated"},
     {"sparse_attention", "attention is dense here"},
-    {"torch_autocast", "weights stay as wide as they are; see the precision that was taken"},
+    {"torch_autocast",
+     "products run in 16 bits there, with weights as wide as they are; here in the precision that "
+     "was taken"},
+    {"zero_optimization.reduce_scatter", reduces_twice},
+    {"zero_optimization.use_multi_rank_bucket_allreduce", reduces_twice},
+    {"communication_data_type", "gradients are reduced in the type of the weights here"},
+    {"seq_parallel_communication_data_type",
+     "gradients are reduced in the type of the weights here; in fp32 there where ranks share "
+     "sequences, unless it says otherwise"},
+    {"pipeline.stages", "not taken; --set parallel.pipeline asks for stages"},
+    {"compile.offload_activation", offloads_itself},
+    {"compile.offload_parameters", offloads_itself},
+    {"compile.offload_opt_states", offloads_itself},
+    {"data_parallel_size", "beside sequence_parallel_size it is parallel.data"},
     {"compile.deepcompile", "DeepCompile moves gathers and offloads by its own plan"},
     {"bf16.bf16_master_weights_and_grads", "masters are fp32 here, so memory is an upper bound"},
     {"bf16.bf16_optimizer_states", "states are fp32 here, so memory is an upper bound"},

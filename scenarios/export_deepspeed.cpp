@@ -47,8 +47,8 @@ class Export {
     config["gradient_accumulation_steps"] = training.gradient_accumulation;
     config["train_batch_size"] =
         training.micro_batch * training.gradient_accumulation * scenario_.parallel.data;
-    config["fp16"] = {{"enabled", precision == "fp16_mixed"}};
-    config["bf16"] = {{"enabled", precision == "bf16_mixed"}};
+    config["fp16"] = {{"enabled", precision.starts_with("fp16")}};
+    config["bf16"] = {{"enabled", precision.starts_with("bf16")}};
     if (const json own = optimizer(); !own.is_null()) config["optimizer"] = own;
     config["zero_optimization"] = zero();
     config["activation_checkpointing"] = {
@@ -59,8 +59,10 @@ class Export {
                                                                                  : "fp16"}};
     if (scenario_.parallel.tensor > 1)
       config["tensor_parallel"] = {{"autotp_size", scenario_.parallel.tensor}};
-    if (scenario_.parallel.context > 1)
+    if (scenario_.parallel.context > 1) {  // groups are made where both stand there
       config["sequence_parallel_size"] = scenario_.parallel.context;
+      config["data_parallel_size"] = scenario_.parallel.data;
+    }
     if (uses_nvme()) config["aio"] = aio();
     return config;
   }
@@ -344,6 +346,10 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
           : "strategy.activations.policy: switch gradient checkpointing on in the trainer");
   if (shares_tensors_at_stage_3(scenario))
     exported.notes.push_back(fmt::format("parallel.tensor: {}", tensor_parallel_at_stage_3));
+  if (scenario.parallel.context > 1)
+    exported.notes.emplace_back(
+        "parallel.context: the trainer must bring Ulysses' attention, such as DeepSpeed's "
+        "DistributedAttention or UlyssesSPAttentionHF, and give each rank its share of the tokens");
   exported.notes.push_back(
       fmt::format("DeepSpeed {}: imported again with {}, this file gives the scenario{}",
                   exported.version.text(), import_words(scenario, exported),

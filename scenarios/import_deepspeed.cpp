@@ -8,6 +8,7 @@
 #include "scenarios/deepspeed_names.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/import_adapter.hpp"
+#include "scenarios/import_reduction.hpp"
 #include "scenarios/import_zero.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/read_model.hpp"
@@ -91,6 +92,8 @@ class Import {
                                       {"zero_stage", zero.stage()}};
     if (context_ranks() > 1) imported_.scenario["parallel"]["context"] = context_ranks();
     imported_.scenario["strategy"] = zero.strategy(precision_);
+    note_communication(zero.stage());
+    note_stages();
     imported_.pinning_unsaid = zero.pinning_unsaid();
     if (!keys_.complaints().empty()) {
       auto complaints = keys_.complaints();
@@ -111,6 +114,36 @@ class Import {
             ? ""
             : fmt::format("DeepSpeed 0.{}.{} ends at the start; ", version.minor, version.patch);
     return "tensor_parallel.autotp_size: " + ends + tensor_parallel_at_stage_3;
+  }
+
+  void note_communication(std::uint64_t stage) {
+    ReductionNotes found = notes_of_reduction(
+        keys_, {stage, data_ranks() * context_ranks(), context_ranks(), precision_,
+                imported_.version.at_least(12, 4)});  // pull request 4695
+    for (text::Text& words : found.notes) note(std::move(words));
+    idle_ = std::move(found.idle);
+    if (context_ranks() == 1) {
+      idle_.insert("/data_parallel_size");
+      return;
+    }
+    if (!keys_.has("/data_parallel_size"))
+      note(
+          "sequence_parallel_size: DeepSpeed makes its groups only beside data_parallel_size, or "
+          "of what the trainer hands over; taken as made");
+    else if (!options_.ranks && written_data_ranks() > data_ranks_of_machine())
+      note(fmt::format("data_parallel_size: {} ranks, of which the GPUs here are {}",
+                       written_data_ranks(), data_ranks_of_machine()));
+  }
+
+  /// The program that calls DeepSpeed cuts its model, whatever the file says.
+  ///   Source  DeepSpeed runtime/pipe/module.py, num_stages
+  void note_stages() {
+    const std::uint64_t stages = keys_.count_or("/pipeline/stages", 1, 1);
+    if (stages < 2) return;
+    note(
+        fmt::format("pipeline.stages: not taken, the scenario has one stage; --ranks {} and --set "
+                    "parallel.pipeline={} ask for them",
+                    std::max<std::uint64_t>(1, data_ranks() / stages), stages));
   }
 
   void refuse_partial_training() {
@@ -139,6 +172,10 @@ class Import {
       return "fp16_mixed";
     }
     note("training.precision: neither fp16 nor bf16 is enabled, so DeepSpeed trains in fp32");
+    if (keys_.flag("/torch_autocast/enabled", false))
+      note(
+          "torch_autocast: products run in 16 bits there, with weights in fp32; here they run in "
+          "fp32, so the time is an upper bound");
     return "fp32";
   }
 
@@ -262,8 +299,18 @@ class Import {
     return std::max<std::uint64_t>(1, keys_.count_or("/sequence_parallel_size", 1, 1));
   }
   std::uint64_t data_ranks() {
-    const std::uint64_t all = gpus_ / (tensor_ranks() * context_ranks());
-    return std::max<std::uint64_t>(1, options_.ranks.value_or(all));
+    if (options_.ranks) return std::max<std::uint64_t>(1, *options_.ranks);
+    return std::min(written_data_ranks(), data_ranks_of_machine());
+  }
+  std::uint64_t data_ranks_of_machine() {
+    return std::max<std::uint64_t>(1, gpus_ / (tensor_ranks() * context_ranks()));
+  }
+  /// Of a mesh, the only thing that DeepSpeed reads `data_parallel_size` for.
+  ///   Source  DeepSpeed __init__.py, initialize
+  std::uint64_t written_data_ranks() {
+    const std::uint64_t all = data_ranks_of_machine();
+    if (context_ranks() == 1) return all;
+    return std::max<std::uint64_t>(1, keys_.count_or("/data_parallel_size", all, all));
   }
 
   /// Of what nobody read: first of all, once each, sections that DeepSpeed does not know, since
@@ -282,6 +329,10 @@ class Import {
         continue;
       }
       const std::string path = dotted(pointer);
+      if (idle_.contains(pointer)) {
+        quiet.push_back(path);
+        continue;
+      }
       const KeyRemark remark = remark_on(path);
       if (remark.kind == KeyRemark::Kind::not_modelled && keys_.switched_on_above(pointer)) {
         if (std::find(said.begin(), said.end(), remark.words) != said.end()) continue;
@@ -303,6 +354,7 @@ class Import {
   const models::Model& model_;
   std::uint64_t gpus_;
   std::string precision_;
+  std::set<std::string> idle_;  ///< pointers to keys that have no effect beside the others
   Imported imported_;
 };
 

@@ -1,6 +1,8 @@
 #include "scenarios/import_zero.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
+#include <cctype>
 
 #include "scenarios/description/quantity.hpp"
 
@@ -21,6 +23,31 @@ std::string params(std::uint64_t count) { return description::to_text(Params(cou
 
 const char* home(const std::string& device) {
   return device == "nvme" ? "ssd" : device == "cpu" ? "host" : "gpu";
+}
+
+bool updates_by_lion(DeepSpeedKeys& keys) {
+  std::string type = keys.text("/optimizer/type", "AdamW");
+  std::transform(type.begin(), type.end(), type.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return type.find("lion") != std::string::npos;
+}
+
+/// A sub-group's gradient, master and states have one each, and as many those of one in flight.
+///   Source  DeepSpeed pipelined_optimizer_swapper.py, _swap_in_optimizer_state
+std::uint64_t swap_buffers(DeepSpeedKeys& keys, bool pipelined, std::vector<text::Text>& notes) {
+  const auto buffers = keys.count(offload_optimizer + "/buffer_count");
+  const bool lion = updates_by_lion(keys);
+  const std::uint64_t least = (lion ? 3 : 4) * (pipelined ? 2 : 1);
+  const std::string key = dotted(offload_optimizer + "/buffer_count");
+  if (!buffers && pipelined)
+    notes.emplace_back(fmt::format("{}: not set; pipelining needs {}", key, least));
+  if (buffers && *buffers < least)
+    notes.emplace_back(fmt::format(
+        "{}: {} hold no sub-group of {}{}, DeepSpeed stops; taken as {}", key, *buffers,
+        lion ? "Lion" : "Adam",
+        pipelined ? " beside the one that pipeline_read or pipeline_write has in flight" : "",
+        least));
+  return std::max(least, buffers.value_or(pipelined ? least : 4));
 }
 
 }  // namespace
@@ -193,6 +220,12 @@ json ZeroImport::weights(const std::string& precision) {
 void ZeroImport::pool(json& weights) {
   weights["pool"] = "monolithic";
   weights["buffer_count"] = pool_setting("buffer_count", "5");
+  if (weights["buffer_count"].is_number() && weights["buffer_count"] < 2) {
+    note(
+        "zero_optimization.offload_param.buffer_count: too few for the tensors of the vocabulary, "
+        "DeepSpeed stops; taken as 2");
+    weights["buffer_count"] = 2;
+  }
   if (weights["buffer_count"].is_number() && weights["buffer_count"] < 9) {
     note("weights.prefetch_blocks: 0, a block ahead needs 9 buffers in offload_param.buffer_count");
     weights["prefetch_blocks"] = 0;
@@ -308,16 +341,7 @@ json ZeroImport::optimizer(const std::string& precision) {
   if (optimizer_ != "nvme") return optimizer;
   const bool read = keys_.flag(offload_optimizer + "/pipeline_read", false);
   const bool write = keys_.flag(offload_optimizer + "/pipeline_write", false);
-  const auto buffers = keys_.count(offload_optimizer + "/buffer_count");
-  const std::uint64_t least = read || write ? 8 : 4;
-  if (!buffers && least == 8)
-    note("zero_optimization.offload_optimizer.buffer_count: not set; pipelining needs 8");
-  if (buffers && *buffers < 4)
-    note(
-        fmt::format("zero_optimization.offload_optimizer.buffer_count: {} hold no sub-group of "
-                    "Adam, DeepSpeed stops; taken as 4",
-                    *buffers));
-  optimizer["buffers"] = std::max<std::uint64_t>(4, buffers.value_or(least));
+  optimizer["buffers"] = swap_buffers(keys_, read || write, notes_);
   optimizer["pipeline_read"] = read;
   optimizer["pipeline_write"] = write;
   return optimizer;

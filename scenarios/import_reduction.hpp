@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reports/text/text.hpp"
+#include "scenarios/deepspeed_keys.hpp"
+
+namespace spillway::scenarios {
+
+/// Who adds up gradients, and what they have.
+struct Reduction {
+  std::uint64_t stage = 0;    ///< of ZeRO
+  std::uint64_t ranks = 1;    ///< that have the same weights
+  std::uint64_t context = 1;  ///< of them those that share a sample's tokens
+  std::string precision;
+  bool all_reduces = true;  ///< this DeepSpeed does where its file says nothing
+};
+
+/// What a configuration says of how ranks add up gradients.
+struct ReductionNotes {
+  std::vector<text::Text> notes;  ///< what DeepSpeed sends, and the simulation does not
+  std::set<std::string> idle;     ///< pointers to keys that change nothing beside the others
+};
+ReductionNotes notes_of_reduction(DeepSpeedKeys& keys, const Reduction& reduction);
+
+}  // namespace spillway::scenarios

@@ -1,0 +1,117 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scenarios/export_deepspeed.hpp"
+#include "scenarios/hjson.hpp"
+#include "scenarios/import_deepspeed.hpp"
+#include "tests/scenarios/complaints.hpp"
+#include "tests/scenarios/test_systems.hpp"
+#include "tests/text/words_of.hpp"
+
+namespace spillway::scenarios::deepspeed_unsaid_test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+/// gpt2 on the two GPUs of memascend_c1.
+Imported import(const std::string& text, const std::string& version = "") {
+  ImportOptions options;
+  options.model = "gpt2";
+  options.machine = "memascend_c1";
+  options.deepspeed = version;
+  return import_deepspeed(parse_hjson(text, "ds.json"), options);
+}
+std::vector<std::string> notes(const std::string& text, const std::string& version = "") {
+  return text::words_of(import(text, version).notes);
+}
+
+/// A scenario of gpt2 with these keys, exported.
+Exported exported(const std::string& keys, bool nearest = false) {
+  const auto resolved = read_scenario(parse_located(R"({"model": "gpt2", "machine": "memascend_c1",
+                        "strategy": {"system": "resident"}, )" +
+                                                        keys + "}",
+                                                    "a.json"),
+                                      {}, test_systems());
+  ExportOptions options;
+  options.nearest = nearest;
+  return export_deepspeed(resolved.scenario, test_systems(), options);
+}
+
+TEST(ImportDeepSpeed, SaysThatAutocastMultipliesIn16Bits) {
+  EXPECT_THAT(notes(R"({"torch_autocast": {"enabled": true, "dtype": "bfloat16"}})"),
+              Contains("torch_autocast: products run in 16 bits there, with weights in fp32; here "
+                       "they run in fp32, so the time is an upper bound"));
+  EXPECT_THAT(notes(R"({"torch_autocast": {"enabled": false}})"),
+              Not(Contains(HasSubstr("torch_autocast: "))));
+}
+
+TEST(ImportDeepSpeed, SaysThatStagesAreNotTaken) {
+  EXPECT_THAT(notes(R"({"pipeline": {"stages": 2}})"),
+              Contains("pipeline.stages: not taken, the scenario has one stage; --ranks 1 and "
+                       "--set parallel.pipeline=2 ask for them"));
+  EXPECT_THAT(notes(R"({"pipeline": {"stages": "auto"}})"),
+              Not(Contains(HasSubstr("pipeline.stages"))));
+}
+
+TEST(ImportDeepSpeed, SaysThatDeepCompileOffloads) {
+  EXPECT_THAT(notes(R"({"compile": {"deepcompile": true, "offload_activation": true}})"),
+              Contains(HasSubstr("compile.offload_activation: DeepCompile moves tensors")));
+  EXPECT_THAT(notes(R"({"compile": {"offload_activation": false}})"),
+              Contains(HasSubstr("no effect on memory, bytes or time here: compile.off")));
+}
+
+TEST(ImportDeepSpeed, RaisesBuffersThatHoldTooLittle) {
+  const auto made = [](const std::string& optimizer, const std::string& keys) {
+    return import(R"({"optimizer": {"type": ")" + optimizer +
+                  R"("}, "zero_optimization": {"stage": 3,
+      "offload_param": {"device": "nvme", "nvme_path": "/fast", "buffer_count": 1},
+      "offload_optimizer": {"device": "nvme", "nvme_path": "/fast", )" +
+                  keys + "}}}");
+  };
+  const Imported adam = made("AdamW", R"("buffer_count": 5, "pipeline_read": true)");
+  EXPECT_EQ(adam.scenario["strategy"]["optimizer"]["buffers"], 8);
+  EXPECT_EQ(adam.scenario["strategy"]["weights"]["buffer_count"], 2);
+  EXPECT_THAT(text::words_of(adam.notes),
+              Contains("zero_optimization.offload_optimizer.buffer_count: 5 hold no sub-group of "
+                       "Adam beside the one that pipeline_read or pipeline_write has in flight, "
+                       "DeepSpeed stops; taken as 8"));
+  const Imported lion = made("Lion", R"("buffer_count": 6, "pipeline_write": true)");
+  EXPECT_EQ(lion.scenario["strategy"]["optimizer"]["buffers"], 6);
+}
+
+TEST(ImportDeepSpeed, TakesTheMeshOfSequencesAndData) {
+  const auto parallel = [](const std::string& keys) {
+    return import("{" + keys + "}").scenario["parallel"];
+  };
+  const auto both = parallel(R"("sequence_parallel_size": 2, "data_parallel_size": 1)");
+  EXPECT_EQ(both["context"], 2);
+  EXPECT_EQ(both["data"], 1);
+  // two GPUs have no room for two times two ranks
+  EXPECT_THAT(notes(R"({"sequence_parallel_size": 2, "data_parallel_size": 2})"),
+              Contains("data_parallel_size: 2 ranks, of which the GPUs here are 1"));
+  EXPECT_THAT(notes(R"({"sequence_parallel_size": 2})"),
+              Contains(HasSubstr("makes its groups only beside data_parallel_size")));
+}
+
+TEST(ExportDeepSpeed, WritesTheMeshOfSequencesAndData) {
+  const Exported made = exported(R"("parallel": {"data": 1, "context": 2})");
+  EXPECT_EQ(made.ds_config["sequence_parallel_size"], 2);
+  EXPECT_EQ(made.ds_config["data_parallel_size"], 1);
+  EXPECT_THAT(text::words_of(made.notes),
+              Contains(HasSubstr("the trainer must bring Ulysses' attention")));
+  EXPECT_FALSE(exported(R"("parallel": {"data": 2})").ds_config.contains("data_parallel_size"));
+}
+
+TEST(ExportDeepSpeed, ComesNearestInAsManyBits) {
+  for (const std::string half : {"bf16", "fp16"}) {
+    const std::string pure = R"("training": {"precision": ")" + half + "\"}";
+    EXPECT_THAT(complaints_of([&] { exported(pure); }),
+                HasSubstr("its own is " + half + "_mixed: set that"));
+    EXPECT_EQ(exported(pure, true).ds_config[half]["enabled"], true);
+  }
+}
+
+}  // namespace
+}  // namespace spillway::scenarios::deepspeed_unsaid_test
