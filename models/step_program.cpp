@@ -81,21 +81,28 @@ class WorkloadCheck {
         : w_.document > 0 && w_.document < w_.sequence              ? "documents that hide blocks"
                                                                     : nullptr;
     if (what)
-      complain("parallel.context_kind", std::string("a ring passes on blocks that all tokens "
-                                                    "behind them see by flash attention, and ") +
-                                            a_.name + " has " + what + ": write ulysses");
+      complain("parallel.context_kind",
+               "a ring passes on blocks that all tokens behind them see by flash attention, and " +
+                   a_.name + " has " + what + ": write " +
+                   (heads_left_over().empty() ? "ulysses" : "parallel.context 1"));
   }
 
   /// Each of the context ranks has some heads of all tokens: all kinds of heads divide.
   void shares_heads() {
-    const std::uint64_t ways = w_.context * w_.tensor;
+    for (const std::string& heads : heads_left_over())
+      complain("parallel.context",
+               std::to_string(w_.context) + " x tensor " + std::to_string(w_.tensor) +
+                   " ranks cannot share the " + heads + " of " + a_.name,
+               "let context x tensor divide them");
+  }
+
+  /// "14 attention heads": of which not all context ranks would have as many.
+  std::vector<std::string> heads_left_over() const {
+    std::vector<std::string> all;
     for (const auto& [what, count] : a_.shared_by_ranks())
-      if (std::string(what).ends_with("heads") && count % ways != 0)
-        complain("parallel.context",
-                 std::to_string(w_.context) + " x tensor " + std::to_string(w_.tensor) +
-                     " ranks cannot share the " + std::to_string(count) + " " + what + " of " +
-                     a_.name,
-                 "let context x tensor divide them");
+      if (std::string(what).ends_with("heads") && count % (w_.context * w_.tensor) != 0)
+        all.push_back(std::to_string(count) + " " + what);
+    return all;
   }
 
   void shares_samples() {

@@ -87,6 +87,19 @@ constexpr Rule activations_rows[] = {
      .why = "this policy decides itself what is computed again",
      .hint = "leave training.recompute out, or use activations.policy keep"},
     {.path = recompute,
+     .holds =
+         [](const Case& c) {
+           const auto& again = c.training().recompute;
+           return again.full || !again.operators.empty() || !c.says(recompute) ||
+                  !checkpoints(policy_of(c));
+         },
+     .warning =
+         [](const Case& c) {
+           return part_with_value(c.scenario, "activations.policy") +
+                  " keeps blocks' inputs alone, so that backward computes blocks again all the "
+                  "same: activations.policy keep does not";
+         }},
+    {.path = recompute,
      .holds = [](const Case& c) { return c.training().recompute.operators.empty() || streams(c); },
      .why = [](const Case& c) { return c.parts().system + " plans tensors of the whole step"; },
      .hint = "leave it out"},

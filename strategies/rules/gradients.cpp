@@ -48,6 +48,18 @@ std::string no_loss_scale(const Case& subject) {
          " has no loss scale, so nothing is checked for overflow";
 }
 
+/// What is left of the ways where weights, states and their width stay.
+std::string without_overflows(const Case& subject) {
+  const description::OptimizerPart& optimizer = subject.parts().optimizer;
+  const std::string none = "set overflow_check to \"none\"";
+  if (optimizer.home == Home::host)
+    return none +
+           (subject.parts().weights.home == Home::ssd ? "" : " or optimizer.roll_back to true");
+  const bool fits = subject.training().optimizer_state != StateWidth::bf16;
+  return none + " or gradients.policy to \"" + (fits ? "ssd_fp32" : "host_fp32") + "\"" +
+         (optimizer.read_ahead > 0 ? " with optimizer.read_ahead 0" : "");
+}
+
 /// Searching gradients for overflows.
 constexpr Rule overflow_rows[] = {
     {.path = "strategy.overflow_check",
@@ -71,8 +83,7 @@ constexpr Rule overflow_rows[] = {
                   c.parts().optimizer.roll_back;
          },
      .why = "an overflow is known after the last gradient, when the first are applied already",
-     .hint = "set overflow_check to \"none\", gradients.policy to \"ssd_fp32\" or, with states in "
-             "host memory, optimizer.roll_back to true"},
+     .hint = without_overflows},
 };
 
 constexpr Rule gradients_rows[] = {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <numeric>
 
 namespace spillway::strategies::rules {
 
@@ -24,6 +25,12 @@ bool has_stages_on_nodes(const Case& subject) {
 /// Ranks of a pipeline stage: its data- and tensor-parallel ones.
 std::uint64_t ranks_of_a_stage(const Case& subject) {
   return subject.parallel().replicas() * subject.parallel().tensor;
+}
+
+/// Of data parallelism: multiples of so many fill nodes, beside the others.
+std::uint64_t ranks_that_fill_nodes(const Case& subject) {
+  const std::uint64_t gpus = gpus_of_a_node(subject);
+  return gpus / std::gcd(gpus, subject.parallel().tensor * subject.parallel().context);
 }
 
 /// Whether all tensors stay on the GPUs, which compute everything.
@@ -160,6 +167,13 @@ constexpr Rule parallel_rows[] = {
                               c.model->name());
          },
      .hint = "choose so that virtual_stages x pipeline divides them"},
+    {.path = "parallel.virtual_stages",
+     .holds =
+         [](const Case& c) {  // results name the usual value, whatever the schedule
+           return interleaves(c) ||
+                  c.parallel().virtual_stages == description::Parallel().virtual_stages;
+         },
+     .warning = "only stages of parallel.schedule interleaved have pieces: it changes nothing"},
     {.path = "parallel.schedule",
      .holds =
          [](const Case& c) {
@@ -205,11 +219,10 @@ constexpr Rule parallel_rows[] = {
      .why = [](const Case& c) -> std::string {
        return streams(c) ? "context ranks stay inside a node in this version" : one_gpu_a_stage;
      },
-     .hint =
-         [](const Case& c) {
-           return fmt::format("let context x tensor divide the {} GPUs of a node",
-                              gpus_of_a_node(c));
-         }},
+     .hint = [](const Case& c) -> std::string {
+       if (!streams(c)) return "write parallel.context 1, and parallel.pipeline for more GPUs";
+       return fmt::format("let context x tensor divide the {} GPUs of a node", gpus_of_a_node(c));
+     }},
     {.path = "parallel.data",
      .holds = [](const Case& c) { return streams(c) || c.parallel().data == 1; },
      .why = one_gpu_a_stage,
@@ -284,7 +297,7 @@ constexpr Rule parallel_rows[] = {
            return fmt::format(
                "use a multiple of {}, or set machine.gpu.count to the GPUs that "
                "are used of each node",
-               gpus_of_a_node(c) / c.parallel().tensor);
+               ranks_that_fill_nodes(c));
          }},
     {.path = "parallel.zero_stage",
      .holds =
@@ -294,8 +307,10 @@ constexpr Rule parallel_rows[] = {
          },
      .why =
          [](const Case& c) {
-           return fmt::format("weights outside the GPU need ZeRO stage 3 where parallel.data is {}",
-                              c.parallel().data);
+           const bool shares = c.parallel().context > 1;
+           return fmt::format(
+               "weights outside the GPU need ZeRO stage 3 where parallel.data{} is {}",
+               shares ? " x context" : "", c.parallel().replicas());
          },
      .hint = "set parallel.zero_stage to 3 or strategy.weights.home to gpu"},
 };

@@ -3,6 +3,7 @@
 #include "strategies/rules/tables.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace spillway::strategies::rules {
 
@@ -43,6 +44,12 @@ bool has_dense_feed_forward(const models::Architecture& architecture) {
   return architecture.experts == 0 || architecture.dense_beside_experts ||
          std::any_of(blocks.begin(), blocks.end(),
                      [](const auto& block) { return block.feeds && !block.experts; });
+}
+
+/// Of a micro-batch, on one rank.
+std::uint64_t tokens_of_a_pass(const Case& subject) {
+  const std::uint64_t all = subject.training().micro_batch * subject.training().sequence;
+  return std::max<std::uint64_t>(1, all / subject.parallel().context);
 }
 
 constexpr const char* in_backward = "training.optimizer_in_backward";
@@ -115,6 +122,15 @@ constexpr Rule training_rows[] = {
          },
      .why = "this version has no 8-bit products inside feed-forwards that go in tiles",
      .hint = "write 1, or precision bf16_mixed"},
+    {.path = "training.mlp_tiles",
+     .holds = [](const Case& c) { return c.training().mlp_tiles <= tokens_of_a_pass(c); },
+     .warning =
+         [](const Case& c) {
+           return fmt::format(
+               "a rank has {} tokens in a pass, and a tile one at least: more "
+               "tiles change nothing",
+               tokens_of_a_pass(c));
+         }},
     {.path = "training.optimizer_state",
      .holds =
          [](const Case& c) {

@@ -111,7 +111,9 @@ TEST(RingAttention, AsksForTwoPiecesARankAndForFlashAttention) {
   EXPECT_THAT(refusal(workload(4, 20)), ::testing::HasSubstr("two pieces each of 20 tokens"));
   Workload scores = workload(2);
   scores.attention = Attention::materialized;
-  EXPECT_THAT(refusal(scores), ::testing::HasSubstr("materialized scores"));
+  EXPECT_THAT(refusal(scores), ::testing::HasSubstr("materialized scores: write ulysses"));
+  scores.context = 3;  // over which ulysses cannot share 4 heads
+  EXPECT_THAT(refusal(scores), ::testing::HasSubstr("scores: write parallel.context 1"));
   Workload packed = workload(2);
   packed.document = 8;
   EXPECT_THAT(refusal(packed), ::testing::HasSubstr("documents"));

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/scenarios/complaints.hpp"
@@ -74,6 +75,15 @@ TEST(Contradictions, TensorRanksThatDoNotDivideTheModel) {
       "gpt2");
 }
 
+TEST(Hints, OfContextRanks) {
+  // two nodes of 4 GPUs: 3 x 2 ranks fill 1.5 of them, 2 x 2 one, 4 x 2 both
+  EXPECT_THAT(refusal("resident",
+                      {"machine.gpu.count=4", "machine.nodes=2", "machine.network.per_gpu=10 GB/s",
+                       "parallel.context=2", "parallel.data=3"}),
+              testing::HasSubstr("6 ranks do not fill nodes of 4 GPUs equally; use a multiple of "
+                                 "2, or"));
+}
+
 TEST(Contradictions, MoreStagesThanBlocks) {
   EXPECT_EQ(refusal("resident", {"machine.gpu.count=13", "parallel.pipeline=13"}),
             "--set parallel.pipeline=13: parallel.pipeline: 13 stages, but gpt2 has 12 blocks");
@@ -140,8 +150,18 @@ TEST(Contradictions, ActiveGradientsWithAnOverflowCheck) {
       refusal("memascend", {"strategy.gradients.policy=active"}),
       "--set strategy.gradients.policy=active: strategy.gradients.policy: overflow_check \"fused\" "
       "contradicts gradients.policy \"active\": an overflow is known after the last gradient, when "
-      "the first are applied already; set overflow_check to \"none\", gradients.policy to "
-      "\"ssd_fp32\" or, with states in host memory, optimizer.roll_back to true");
+      "the first are applied already; set overflow_check to \"none\" or gradients.policy to "
+      "\"ssd_fp32\"");
+  // states in host memory have no gradients on SSD, and can be taken back
+  const std::string host = refusal("zero_offload", {"strategy.gradients.policy=active"});
+  EXPECT_THAT(host, testing::HasSubstr("; set overflow_check to \"none\" or optimizer.roll_back "
+                                       "to true"));
+  EXPECT_EQ(refusal("zero_offload",
+                    {"strategy.gradients.policy=active", "strategy.optimizer.roll_back=true"}),
+            "");
+  EXPECT_EQ(
+      refusal("zero_offload", {"strategy.gradients.policy=active", "strategy.overflow_check=none"}),
+      "");
   EXPECT_EQ(
       refusal("memascend", {"strategy.gradients.policy=active", "training.precision=bf16_mixed"}),
       "");
@@ -277,6 +297,33 @@ TEST(Settle, AStarIsEveryStorageThatHasNoWeightOfItsOwn) {
 TEST(Settle, WarnsAboutAKnobThatTheSystemDoesNotHave) {
   EXPECT_EQ(read("memascend", {"strategy.activations.keep_last=layer"}).warnings.at(0),
             "strategy.activations.keep_last: memascend has no such knob, it changes nothing");
+}
+
+TEST(Settle, WarnsOfWhatIsComputedAgainAllTheSame) {
+  const auto warnings = [](const std::vector<std::string>& overrides) {
+    return read("zero_offload", overrides).warnings;
+  };
+  const std::string checkpoints = "strategy.activations.policy=checkpoint_gpu";
+  EXPECT_TRUE(warnings({checkpoints}).empty());
+  EXPECT_TRUE(warnings({"training.recompute=none", "strategy.activations.policy=keep"}).empty());
+  EXPECT_THAT(warnings({"training.recompute=none", checkpoints}),
+              testing::ElementsAre(
+                  "training.recompute: activations.policy \"checkpoint_gpu\" keeps blocks' inputs "
+                  "alone, so that backward computes blocks again all the same: activations.policy "
+                  "keep does not"));
+}
+
+TEST(Settle, WarnsOfTilesAndPiecesThatChangeNothing) {
+  const auto warnings = [](const std::vector<std::string>& overrides) {
+    return read("resident", overrides).warnings;
+  };
+  EXPECT_TRUE(warnings({"training.sequence=64", "training.mlp_tiles=64"}).empty());
+  EXPECT_THAT(warnings({"training.sequence=64", "training.mlp_tiles=65"}),
+              testing::ElementsAre("training.mlp_tiles: a rank has 64 tokens in a pass, and a tile "
+                                   "one at least: more tiles change nothing"));
+  EXPECT_THAT(warnings({"parallel.pipeline=2", "parallel.virtual_stages=3"}),
+              testing::ElementsAre("parallel.virtual_stages: only stages of parallel.schedule "
+                                   "interleaved have pieces: it changes nothing"));
 }
 
 TEST(Settle, KeepsAKnobThatTheSystemHas) {

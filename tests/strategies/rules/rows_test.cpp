@@ -37,6 +37,7 @@ constexpr Breaks of_parallel[] = {
      }},
     {"resident", [](Scenario& s) { interleave(s), s.training.gradient_accumulation = 3; }},
     {"resident", [](Scenario& s) { interleave(s), s.parallel.virtual_stages = 5; }},
+    {"resident", [](Scenario& s) { s.parallel.virtual_stages = 5; }},
     {"resident", interleave, [](models::Architecture& a) { a.labels = 16; }},
     {"resident", [](Scenario& s) { interleave(s), s.parallel.pipeline_cut = PipelineCut::flops; }},
     {"teraio", [](Scenario& s) { s.parallel.tensor = 2; }},
@@ -348,6 +349,7 @@ constexpr Breaks of_updates[] = {
        s.training.optimizer_state = StateWidth::bf16;
      }},
     {"resident", [](Scenario& s) { s.training.mlp_tiles = 2, with_adapters(s); }},
+    {"resident", [](Scenario& s) { s.training.mlp_tiles = 1'000'000; }},
     {"resident",
      [](Scenario& s) { s.training.mlp_tiles = 2, s.training.precision = Precision::fp8; }},
     {"resident", [](Scenario& s) { s.training.optimizer = OptimizerKind::paged_adam8bit; }},
@@ -425,6 +427,17 @@ TEST(Rules, EveryRowThatRefusesSaysWhyAndEveryRowDoesSomething) {
         EXPECT_FALSE(rule.settles.reason.none()) << rule.path;
       }
     }
+}
+
+TEST(Rules, APlannedSystemIsToldToHaveNoContextRanks) {
+  Scenario scenario = small_model("llama", "teraio");
+  scenario.parallel.context = 2;
+  std::string hints;
+  for (const Complaint& one : refusals(all(), {scenario}, Refuse::no_schedule))
+    if (one.path == "parallel.context") hints += one.hint + "\n";
+  EXPECT_NE(hints.find("write parallel.context 1, and parallel.pipeline for more GPUs\n"),
+            std::string::npos)
+      << hints;
 }
 
 }  // namespace
