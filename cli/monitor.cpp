@@ -74,7 +74,7 @@ bool Monitor::look(std::size_t simulated) {
 
 void Monitor::draw() {
   std::string text = what_;
-  if (of_ > 0)
+  if (of_ >= done_ && of_ > 0)  // an answer may take several for each that was announced
     text += fmt::format(": {} of {}", reports::human_count(done_), reports::human_count(of_));
   else if (done_ > 0)
     text += fmt::format(": {} scenarios", reports::human_count(done_));

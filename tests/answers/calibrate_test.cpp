@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <fstream>
 
-namespace spillway::answers {
+namespace spillway::answers::calibrate_test {
 namespace {
 
 using description::MachineFile;
@@ -177,4 +177,4 @@ TEST(Calibration, ComparesRatesOfACardWithThoseOfACard) {
 }
 
 }  // namespace
-}  // namespace spillway::answers
+}  // namespace spillway::answers::calibrate_test
