@@ -36,8 +36,7 @@ void add_plan(CLI::App& app) {
   add_plan_drives(*verb);
   CLI::App* own =
       verb->add_subcommand("largest", "largest model, longest context, largest batch that fit");
-  own->add_option("--model", largest->models,
-                  "models, or the beginning of their names")
+  own->add_option("--model", largest->models, "models, or the beginning of their names")
       ->delimiter(',')
       ->required();
   add_plan_options(*own, *largest);

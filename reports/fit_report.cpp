@@ -51,12 +51,13 @@ constexpr double days_a_year = 365;
 /// "2027-03-01 (3 months of training)"; "-" where nothing is written or rated.
 Text warranty_words(const Result& r, std::time_t now) {
   if (!r.wear || r.wear->rated_write_bytes <= 0 || !r.wear->warranty_years) return "-";
-  const double days = *r.wear->warranty_ends_years() * days_a_year;
-  const view::Number span = view::years(days / days_a_year);
+  const double years = *r.wear->warranty_ends_years(), days = years * days_a_year;
+  const view::Number span = view::years(years);
   constexpr double far = 100 * days_a_year;  // a calendar says nothing there
   if (days > far) return filled("in {}", {span});
   constexpr std::time_t hour_s = 3600;
-  const std::time_t end = now + hour_s * static_cast<std::time_t>(std::floor(days * 24));
+  constexpr double rounding = 1e-6;  // of days that were years before
+  const std::time_t end = now + hour_s * static_cast<std::time_t>(std::floor(days * 24 + rounding));
   return filled("{} ({} of training)", {fmt::format("{:%Y-%m-%d}", fmt::gmtime(end)), span});
 }
 

@@ -106,7 +106,7 @@ TEST(FitDocument, CountsTheWarrantyFromTheDayThatItIsGiven) {
   answer.runnable = some();
   answer.runnable->wear.emplace();
   answer.runnable->wear->rated_write_bytes = 31e12;
-  answer.runnable->wear->write_bytes_per_day = 1e12;
+  answer.runnable->wear->warranty_years = 31.0 / 365;
   const view::Document document = fit_document({"gpt2", "box", "", false, 0}, answer);
   EXPECT_TRUE(holds(document, 31.0 / 365, Quantity::years));
   const auto text = fit_report({"gpt2", "box", "", false, 86400}, answer, {});

@@ -75,15 +75,6 @@ TEST(Contradictions, TensorRanksThatDoNotDivideTheModel) {
       "gpt2");
 }
 
-TEST(Hints, OfContextRanks) {
-  // two nodes of 4 GPUs: 3 x 2 ranks fill 1.5 of them, 2 x 2 one, 4 x 2 both
-  EXPECT_THAT(refusal("resident",
-                      {"machine.gpu.count=4", "machine.nodes=2", "machine.network.per_gpu=10 GB/s",
-                       "parallel.context=2", "parallel.data=3"}),
-              testing::HasSubstr("6 ranks do not fill nodes of 4 GPUs equally; use a multiple of "
-                                 "2, or"));
-}
-
 TEST(Contradictions, MoreStagesThanBlocks) {
   EXPECT_EQ(refusal("resident", {"machine.gpu.count=13", "parallel.pipeline=13"}),
             "--set parallel.pipeline=13: parallel.pipeline: 13 stages, but gpt2 has 12 blocks");

@@ -440,5 +440,18 @@ TEST(Rules, APlannedSystemIsToldToHaveNoContextRanks) {
       << hints;
 }
 
+// Two nodes of 4 GPUs: 3 x 2 ranks fill 1.5 of them, 2 x 2 one, 4 x 2 both.
+TEST(Rules, RanksThatDoNotFillNodesAreToldHowManyDo) {
+  Scenario scenario = small_model("llama", "resident");
+  scenario.machine.gpu.count = 4;
+  scenario.machine.nodes = 2;
+  scenario.parallel.context = 2;
+  scenario.parallel.data = 3;
+  std::string hints;
+  for (const Complaint& one : refusals(all(), {scenario}, Refuse::no_schedule))
+    if (one.path == "parallel.data") hints += one.hint + "\n";
+  EXPECT_NE(hints.find("use a multiple of 2, or"), std::string::npos) << hints;
+}
+
 }  // namespace
 }  // namespace spillway::strategies::rules::rows_test
