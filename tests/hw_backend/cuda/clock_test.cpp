@@ -68,14 +68,14 @@ TEST(DeviceClock, TellsWhenEachPartOfARunEnded) {
 TEST(DeviceClock, FollowsAClockThatGainsAndSaysByHowMuchItWasWrong) {
   CudaDevice device(0);
   run_on(device, [](Primitives&) {});
-  std::this_thread::sleep_for(std::chrono::duration<double>(1.5 * DeviceClock::anchor_s));
+  std::this_thread::sleep_for(std::chrono::duration<double>(6 * DeviceClock::anchor_s));
   const double before_s = host_now_s();
   const JobEnd end = end_of([&](Done done) {
     device.run(
         Stream::compute, 0, [](Primitives&) {}, std::move(done));
   });
   const double error_s = device.clock_error_s();
-  // what it gained since the last anchor
+  // what it gained since the last anchor, well above what reading two clocks takes
   EXPECT_GT(error_s, DeviceClock::anchor_s * emulated::clock_gain);
   EXPECT_LT(error_s, 0.05);
   EXPECT_GE(end.started_s, before_s - error_s);
