@@ -173,8 +173,7 @@ constexpr std::array<std::string_view, 25> quiet{
 
 constexpr const char* reduces_twice =
     "DeepSpeed all-reduces the gradients of stage 2 unless use_multi_rank_bucket_allreduce is "
-    "false "
-    "and reduce_scatter true, which moves twice the bytes of the reduce-scatter here";
+    "false and reduce_scatter true, which moves twice the bytes of the reduce-scatter here";
 constexpr const char* offloads_itself =
     "DeepCompile moves tensors to host memory and back by its own plan; here they stay";
 

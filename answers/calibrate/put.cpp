@@ -85,11 +85,6 @@ void put(const Reading& reading, std::optional<double> before, const std::string
   into.moved.push_back({reading.path, reading.unit, before, reading.value, source});
 }
 
-bool is_measured(const json& sources, const std::string& path) {
-  const auto source = sources.find(path);
-  return source != sources.end() && source->get<std::string>().starts_with("measured");
-}
-
 /// "" where the machine says none.
 std::string source_of(const json& machine, const std::string& path) {
   const auto sources = machine.find("sources");
@@ -116,10 +111,10 @@ std::vector<std::string> rates_of_link(const json& machine) {
 void put_link(const Evidence& each, answer::Calibration& into) {
   for (const std::string& path : rates_of_link(into.machine)) {
     const auto rate = number_at(into.machine, path, "bytes_per_s");
-    if (!rate || *rate <= each.link->most.value_or(0) || is_measured(into.machine["sources"], path))
-      continue;
     const std::string said = source_of(into.machine, path);
-    if (said.ends_with(each.link->why)) continue;
+    if (!rate || *rate <= each.link->most.value_or(0) || said.starts_with("measured") ||
+        said.ends_with(each.link->why))
+      continue;
     put({path, "bytes_per_s", *rate * each.link->share, ""}, rate,
         fmt::format("assumed: {}, {}", each.file, each.link->why), into);
   }
@@ -128,12 +123,13 @@ void put_link(const Evidence& each, answer::Calibration& into) {
 /// What a drive of this storage carries: its lanes, of the generation that its own rates need, and
 /// no less than the fourth.
 double most_of_drive(const description::StorageSpec& storage) {
-  constexpr double of_lane[] = {16e9 * 128 / 130 / 8, 32e9 * 128 / 130 / 8, 64e9 * 242 / 256 / 8};
   const double lanes = storage.lanes > 0 ? static_cast<double>(storage.lanes) : 4;
   const double rated = std::max(storage.read.value(), storage.write.value());
-  for (const double lane : of_lane)
-    if (rated <= lane * lanes) return lane * lanes;
-  return std::numeric_limits<double>::infinity();
+  for (int generation = 4;; ++generation) {
+    const auto lane = evidence::rate_of_lane(generation);
+    if (!lane) return std::numeric_limits<double>::infinity();
+    if (rated <= *lane * lanes) return *lane * lanes;
+  }
 }
 
 /// Why a reading is not one of a drive of this storage; "": it is.

@@ -186,8 +186,7 @@ constexpr PurposeRow rows[] = {
      "the exact allocator: a caching one gives nothing back"},
     {"host", P::init_copy, "init_copy",
      "a second copy of a buffer while set-up pins it, or the whole fp32 weights that chunks are "
-     "made "
-     "of",
+     "made of",
      L::moment, init_copy, "pinning in place; chunks are made of whole weights in any case"},
     {"host", P::pinned_rounding, "pinned_rounding",
      "what rounding to powers of two (pages where exact) adds to pinned memory", L::moment, pinned,

@@ -19,6 +19,12 @@ struct Reading {
   std::string how;  ///< what was measured: "randread of 1 MiB, 4 jobs of depth 32"
 };
 
+/// Bytes per second and lane, each way, of PCI Express from its first generation on: transfers by
+/// their encoding. Nothing of a generation that is not known.
+///   Source  PCI-SIG, PCI Express Base Specification 6.0: 8b/10b to the second, 128b/130b to the
+///           fifth, flits (242 of 256 bytes) of the sixth
+std::optional<double> rate_of_lane(double generation);
+
 /// Hardware that does less than it is rated for.
 struct Shortfall {
   std::string what;  ///< "PCI Express lanes of NVIDIA GeForce RTX 4090"

@@ -48,28 +48,6 @@ void compare(const Card& card, Evidence& into) {
                                fmt::format("nvidia-smi -pl {:.0f}", *card.power_usual)});
 }
 
-/// Bytes per second and lane, each way, of the generations from 1: transfers by their encoding.
-///   Source  PCI-SIG, PCI Express Base Specification 6.0: 8b/10b to the second, 128b/130b to the
-///           fifth, flits (242 of 256 bytes) of the sixth
-std::optional<double> rate_of_lane(double generation) {
-  switch (static_cast<int>(generation)) {
-    case 1:
-      return 2.5e9 * 8 / 10 / 8;
-    case 2:
-      return 5e9 * 8 / 10 / 8;
-    case 3:
-      return 8e9 * 128 / 130 / 8;
-    case 4:
-      return 16e9 * 128 / 130 / 8;
-    case 5:
-      return 32e9 * 128 / 130 / 8;
-    case 6:
-      return 64e9 * 242 / 256 / 8;
-    default:
-      return {};
-  }
-}
-
 /// Nothing of a link that is as good as the card's, or of which the file does not say enough.
 std::optional<NarrowLink> narrow_link(const Card& card) {
   NarrowLink link;
@@ -196,6 +174,25 @@ Card card_of(std::string_view gpu) {
 }
 
 }  // namespace
+
+std::optional<double> rate_of_lane(double generation) {
+  switch (static_cast<int>(generation)) {
+    case 1:
+      return 2.5e9 * 8 / 10 / 8;
+    case 2:
+      return 5e9 * 8 / 10 / 8;
+    case 3:
+      return 8e9 * 128 / 130 / 8;
+    case 4:
+      return 16e9 * 128 / 130 / 8;
+    case 5:
+      return 32e9 * 128 / 130 / 8;
+    case 6:
+      return 64e9 * 242 / 256 / 8;
+    default:
+      return {};
+  }
+}
 
 void read_gpu_query(std::string_view text, Evidence& into) {
   into.kind = "nvidia-smi -q";
