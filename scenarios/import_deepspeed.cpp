@@ -143,8 +143,8 @@ class Import {
     const std::uint64_t stages = keys_.count_or("/pipeline/stages", 1, 1);
     if (stages < 2) return;
     note(
-        fmt::format("pipeline.stages: not taken, the scenario has one stage; --ranks {} and --set "
-                    "parallel.pipeline={} ask for them",
+        fmt::format("parallel.pipeline: 1, pipeline.stages is not taken; --ranks {} and --set "
+                    "parallel.pipeline={} ask for stages",
                     std::max<std::uint64_t>(1, data_ranks() / stages), stages));
   }
 
