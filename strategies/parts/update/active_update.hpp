@@ -16,9 +16,10 @@ namespace spillway::strategies {
 ///   wait          false: i + 1 is written as soon as the states of i are read, the last sub-group
 ///                 at once, whether or not Adam has answered; nobody ever waits for it, and the
 ///                 next step's kernels follow it
-///   roll_back     another process updates, before it is known whether the step overflows: gradients
-///                 are in the flat buffer and, as fp32, in the states' until the step ends; that
-///                 process copies a sub-group's into a pinned buffer of its own before each Adam.
+///   roll_back     another process updates, before it is known whether the step overflows:
+///                 gradients are in the flat buffer and, as fp32, in the states' until the step
+///                 ends; that process copies a sub-group's into a pinned buffer of its own before
+///                 each Adam.
 ///                 overflow_check fused: a sub-group's gradients are looked through and its old
 ///                 values copied before; chained: all gradients behind the last Adam, and nobody
 ///                 has old values. What is checked, or changes type on its way up (`weights.h2d`

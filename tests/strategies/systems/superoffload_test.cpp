@@ -19,8 +19,8 @@ std::uint64_t of_the_cpu(const models::Model& model) {
   return parameters;
 }
 
-// Gradients come down as they are computed, 2 B a parameter, go up for their norms, and come down as
-// fp32 ones; new weights go up in 16 bits: of what the CPU updates, 6 B down and 4 B up.
+// Gradients come down as they are computed, 2 B a parameter, go up for their norms, and come down
+// as fp32 ones; new weights go up in 16 bits: of what the CPU updates, 6 B down and 4 B up.
 TEST(Superoffload, MovesGradientsThreeTimesAndWeightsUpOfTheCpusShare) {
   const description::Scenario scenario = small();
   const std::uint64_t share = of_the_cpu(model_of(scenario));
