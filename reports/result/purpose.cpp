@@ -94,7 +94,8 @@ constexpr Knob bounce_buffers[] = {
     {"strategy.gradients.d2h"}, {"strategy.gradients.convert"}, {"strategy.io_engine"}};
 constexpr Knob pinned[] = {
     {"strategy.pinned"}, {"strategy.gradients.pinned"}, {"strategy.weights.pinned"}};
-constexpr Knob left_pinned[] = {{"strategy.pinned"}, {"strategy.gradients.d2h"}};
+constexpr Knob left_pinned[] = {{"strategy.pinned"},
+                                {"strategy.gradients.d2h", false, never_taken_back}};
 constexpr Knob experts_on_cpu[] = {{"training.precision"}};
 constexpr Knob init_copy[] = {{"strategy.gradients.init_copy"}};
 constexpr Knob process_base[] = {{"machine.host.process_base"}, {"machine.host.process_base_next"}};
