@@ -132,7 +132,9 @@ void ZeroImport::read_speculation() {
   }
   if (keys_.number("/gradient_clipping", 0) > 0) {
     note(dotted(key) +
-         ": with gradient_clipping DeepSpeed steps after backward, as without super_offload");
+         ": with gradient_clipping DeepSpeed steps after backward, as without super_offload; what "
+         "its second process takes, a pinned buffer for the largest sub-group's gradients and the "
+         "pinned blocks that all of them leave behind, is not counted");
     return;
   }
   speculates_ = true;
@@ -150,7 +152,7 @@ json ZeroImport::strategy(const std::string& precision) {
   const bool gds = keys_.flag("/aio/use_gds", false);
   const bool offloads = optimizer_ != "none";
   // ZeRO-1 and 2 check each gradient on its way; ZeRO-3 the flat buffer, with a chain of operations
-  const char* check = stage_ == 3 && !speculates_ ? "chained" : "fused";
+  const char* check = stage_ == 3 ? "chained" : "fused";
   json strategy{{"system", system_},
                 {"weights", weights(precision)},
                 {"activations", activations()},
@@ -189,8 +191,7 @@ std::uint64_t ZeroImport::blocks_ahead(std::uint64_t live) const {
 json ZeroImport::weights(const std::string& precision) {
   json weights{{"home", home(param_)}, {"prefetch_blocks", 1}};
   // in all versions: _reassign_or_swap_out_partitioned_parameters copies fp32 masters into 16 bits
-  if (sharded() && param_ == "none" && optimizer_ == "cpu" && precision.ends_with("_mixed") &&
-      !speculates_)
+  if (sharded() && param_ == "none" && optimizer_ == "cpu" && precision.ends_with("_mixed"))
     weights["h2d"] = "typed";
   if (sharded()) {
     weights["hooks"] = true;

@@ -16,6 +16,9 @@ constexpr Knob share_on_cpu = {"strategy.optimizer.cpu_share", false,
 constexpr Knob share_on_gpu = {"strategy.optimizer.cpu_share", false,
                                "strategy.optimizer.device=gpu"};
 
+constexpr std::string_view never_taken_back = "strategy.optimizer.roll_back=false";
+constexpr Knob roll_back = {"strategy.optimizer.roll_back", false, never_taken_back};
+
 // ---- On the GPU
 
 constexpr Knob gpu_weights[] = {{"strategy.weights.home"},
@@ -53,6 +56,7 @@ constexpr Knob parameter_pool[] = {{"strategy.weights.buffer_count", true, adapt
                                    {"strategy.weights.prefetch_blocks"}};
 constexpr Knob flat_weights[] = {{"strategy.weights.home"}, {"strategy.weights.max_in_host"}};
 constexpr Knob flat_gradients[] = {{"strategy.gradients.policy"},
+                                   roll_back,
                                    {"strategy.gradients.accumulation"},
                                    share_on_cpu,
                                    {"parallel.zero_stage"}};
@@ -65,6 +69,7 @@ constexpr Knob swap_buffers[] = {{"strategy.optimizer.buffers", true},
                                  {"strategy.optimizer.fused_tensors"}};
 constexpr Knob host_states[] = {{"strategy.optimizer.home"},
                                 {"strategy.optimizer.host_cache"},
+                                {"strategy.overflow_check", false, never_taken_back},
                                 share_on_cpu,
                                 {"training.optimizer_state"},
                                 {"parallel.zero_stage"}};
@@ -76,6 +81,8 @@ constexpr Knob master_weights[] = {{"strategy.optimizer.home"},
 constexpr Knob optimizer_gradients[] = {{"strategy.optimizer.home"},
                                         {"strategy.optimizer.subgroup"},
                                         {"strategy.gradients.policy"},
+                                        roll_back,
+                                        share_on_cpu,
                                         {"training.precision"}};
 constexpr Knob staging_buffer[] = {{"strategy.gradients.staging_buffer"},
                                    {"strategy.gradients.slabs"}};
@@ -87,6 +94,8 @@ constexpr Knob bounce_buffers[] = {
     {"strategy.gradients.d2h"}, {"strategy.gradients.convert"}, {"strategy.io_engine"}};
 constexpr Knob pinned[] = {
     {"strategy.pinned"}, {"strategy.gradients.pinned"}, {"strategy.weights.pinned"}};
+constexpr Knob left_pinned[] = {{"strategy.pinned"},
+                                {"strategy.gradients.d2h", false, never_taken_back}};
 constexpr Knob experts_on_cpu[] = {{"training.precision"}};
 constexpr Knob init_copy[] = {{"strategy.gradients.init_copy"}};
 constexpr Knob process_base[] = {{"machine.host.process_base"}, {"machine.host.process_base_next"}};
@@ -182,8 +191,10 @@ constexpr PurposeRow rows[] = {
      "pinned buffers between GPU and pageable memory or drives", L::moment, bounce_buffers,
      "pinned copies, widening on the GPU, GPUDirect"},
     {"host", P::allocator_cache, "allocator_cache",
-     "pinned blocks that nobody uses and the allocator does not give back", L::permanent, pinned,
-     "the exact allocator: a caching one gives nothing back"},
+     "pinned blocks that nobody uses and the allocator does not give back", L::permanent,
+     left_pinned,
+     "the exact allocator: a caching one gives nothing back; gradients in memory that is not "
+     "pinned"},
     {"host", P::init_copy, "init_copy",
      "a second copy of a buffer while set-up pins it, or the whole fp32 weights that chunks are "
      "made of",

@@ -127,8 +127,9 @@ void state_traffic_knobs(Io& io, Part& part) {
       "layer waits for its own, so that nothing else is trained"},
      part.delayed_share, {0, 1});
   io({"roll_back",
-      "with active gradients: the CPU updates before it is known whether the step overflows, keeps "
-      "the old values until then, and takes the update back where it does",
+      "with active gradients: the CPU updates before it is known whether the step overflows, and "
+      "takes the update back where it does: to old values that were kept, with overflow_check "
+      "fused; chained, as DeepSpeed does, which keeps none",
       "zero_optimization.offload_optimizer.super_offload"},
      part.roll_back);
   io({"wait",

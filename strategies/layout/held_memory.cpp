@@ -34,6 +34,11 @@ void hold_fp8(HeldMemory& held, const Job& job) {
   held.hold(TierId::gpu, Purpose::weight_copies, Bytes(bytes));
 }
 
+void hold_update_process(HeldMemory& held, const Job& job) {
+  if (job.scenario.strategy.optimizer.roll_back)
+    held.hold(TierId::gpu, Purpose::context, job.scenario.machine.gpu.context);
+}
+
 void hold_initialisation_blocks(HeldMemory& held, const Job& job) {
   const auto& strategy = job.scenario.strategy;
   if (strategy.weights.home != description::Home::host ||

@@ -27,6 +27,11 @@ struct Job;
 /// the latest maxima of what is multiplied: weight, input, output and both gradients.
 ///   Source  Transformer Engine, DelayedScaling(amax_history_len=1024), fp8_meta of a module
 void hold_fp8(HeldMemory& held, const Job& job);
+/// Where a process of its own updates (optimizer.roll_back): pinned memory gives it a context on
+/// the GPU.
+///   Source  DeepSpeed superoffload_utils.py, superoffload_optimizer_worker; PyTorch's host
+///           allocator, cudaHostAlloc
+void hold_update_process(HeldMemory& held, const Job& job);
 /// Casting the parameters goes through a pinned block each, which a caching allocator keeps for
 /// ever: of weights in host memory, pinned in powers of two.
 void hold_initialisation_blocks(HeldMemory& held, const Job& job);

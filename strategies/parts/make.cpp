@@ -84,20 +84,22 @@ std::unique_ptr<SavedTensors> make_saved_tensors(Machine& machine, Rank rank, co
 namespace {
 
 /// Makes a sink, which `one` then points to.
-template <class Sink>
+template <class Sink, class... More>
 std::unique_ptr<GradientsToHost> make_sink(Sink*& one, Machine& machine, Rank rank, const Job& job,
-                                           CpuOptimizer& optimizer) {
-  auto made = std::make_unique<Sink>(machine, rank, job, optimizer);
+                                           CpuOptimizer& optimizer, const More&... more) {
+  auto made = std::make_unique<Sink>(machine, rank, job, optimizer, more...);
   one = made.get();
   return made;
 }
 
+/// `all`: with the rows that others update.
 std::unique_ptr<GradientsToHost> make_host_sink(MadeGradients& made, Machine& machine, Rank rank,
-                                                const Job& job, CpuOptimizer& optimizer) {
+                                                const Job& job, CpuOptimizer& optimizer,
+                                                const Job& all) {
   const description::Strategy& strategy = job.scenario.strategy;
   if (lands_in_states(job.scenario)) return make_sink(made.states, machine, rank, job, optimizer);
   if (updates_in_backward(strategy.gradients.policy))
-    return make_sink(made.active, machine, rank, job, optimizer);
+    return make_sink(made.active, machine, rank, job, optimizer, all);
   if (strategy.optimizer.staleness == description::any_staleness)
     return make_sink(made.loose, machine, rank, job, optimizer);
   if (strategy.optimizer.staleness == 1) return make_sink(made.late, machine, rank, job, optimizer);
@@ -144,7 +146,7 @@ MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, const 
     sinks.push_back({owners.gpu, std::move(resident)});
   }
   if (optimizer) {
-    auto host = make_host_sink(made, machine, rank, *owners.others, *optimizer);
+    auto host = make_host_sink(made, machine, rank, *owners.others, *optimizer, job);
     made.host = host.get();
     sinks.push_back({owners.others, std::move(host)});
   }

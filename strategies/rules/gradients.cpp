@@ -91,16 +91,6 @@ constexpr Rule overflow_rows[] = {
 };
 
 constexpr Rule gradients_rows[] = {
-    {.path = "strategy.overflow_check",
-     .holds =
-         [](const Case& c) {
-           return !is_active(c) || !c.parts().optimizer.roll_back ||
-                  c.parts().overflow_check != OverflowCheck::chained;
-         },
-     .why = "optimizer.roll_back looks through gradients sub-group by sub-group, in one pass",
-     .hint = "use fused",
-     .settles = {[](description::Scenario& s) { s.strategy.overflow_check = OverflowCheck::fused; },
-                 "an update that may be taken back looks through each sub-group in one pass"}},
     {.path = "strategy.gradients.policy",
      .holds =
          [](const Case& c) {

@@ -312,6 +312,15 @@ constexpr Rule update_rows[] = {
      .why = "old values are kept beside the new ones in host memory; what has been written to "
             "drives is not taken back",
      .hint = "use roll_back false, or optimizer.home host and weights.home host or gpu"},
+    {.path = "strategy.overflow_check",
+     .holds =
+         [](const Case& c) {
+           return !rolls_back(c) || c.parts().overflow_check != description::OverflowCheck::chained;
+         },
+     .warning = "optimizer.roll_back with overflow_check chained: where a step overflows DeepSpeed "
+                "computes old values by Adam the other way round, which sets weights whose "
+                "gradients overflowed to 0 and leaves no number in their momentum; bf16 has no "
+                "overflow to take back, and with fused copies are kept"},
 };
 
 /// What an update by GPU and CPU together cannot be combined with.

@@ -26,12 +26,13 @@ std::uint64_t largest_share(const Case& subject) {
                                 subject.parallel().replicas() * subject.parallel().tensor);
 }
 
-/// Masters of fp32 in host memory are updated there and become the 16-bit weights of the GPU.
+/// Masters of fp32 in host memory are updated there and become the 16-bit weights of the GPU, when
+/// backward has ended.
 bool makes_weights_of_masters(const Case& subject) {
   const description::OptimizerPart& optimizer = subject.parts().optimizer;
   return weights_of(subject).home == Home::gpu && optimizer.home == Home::host &&
          optimizer.device == description::OptimizerDevice::cpu && optimizer.staleness == 0 &&
-         !is_active(subject) && is_mixed(subject.training().precision) &&
+         (!is_active(subject) || optimizer.roll_back) && is_mixed(subject.training().precision) &&
          subject.training().optimizer_state == description::StateWidth::fp32;
 }
 
@@ -131,7 +132,22 @@ constexpr Rule weights_rows[] = {
          },
      .why = "only fp32 masters of the host whose 16-bit weights are on the GPU change type on "
             "their way up, after an update that is waited for",
-     .hint = "use pinned, or weights.home gpu with optimizer.home host and device cpu"},
+     .hint = "use pinned, or weights.home gpu with optimizer.home host and device cpu",
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.weights.h2d = description::WeightCopy::pinned;
+                 },
+                 "weights that are not made of fp32 masters keep their type on their way up"}},
+    {.path = "strategy.weights.h2d",
+     .other = "strategy.overflow_check",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !c.parts().optimizer.roll_back || weights_of(c).home != Home::gpu ||
+                  weights_of(c).h2d == description::WeightCopy::typed ||
+                  c.parts().overflow_check != description::OverflowCheck::chained;
+         },
+     .why = "new weights take the place of gradients that are still to be looked through",
+     .hint = "set weights.h2d to \"typed\" or overflow_check to \"fused\""},
     {.path = "strategy.weights.home",
      .holds = [](const Case& c) { return updates_off_gpu(c) || weights_of(c).home == Home::gpu; },
      .why = "the GPU optimizer needs its weights on the GPU",

@@ -44,7 +44,8 @@ Numerics numerics_of(const description::Scenario& scenario);
 
 /// The same training by `resident`, everything in GPU memory, with the numerics of `scenario`: what
 /// it must end with, bit for bit.
-///   Throws  ScenarioError where nothing else trains so (optimizer.wait false)
+///   Throws  ScenarioError where nothing else trains so (optimizer.wait false, or roll_back with
+///           overflow_check chained)
 description::Scenario reference_of(const description::Scenario& scenario);
 
 }  // namespace spillway::strategies

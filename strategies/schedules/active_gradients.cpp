@@ -6,6 +6,7 @@ namespace spillway::strategies {
 Task<> active_gradients(Machine& machine, Rank rank, const Job& job) {
   StreamingRank parts(machine, rank, job);
   StepPasses passes(parts);
+  hold_update_process(parts.held, job);
   co_await parts.init();
   hold_initialisation_blocks(parts.held, job);
 

@@ -106,12 +106,15 @@ TEST(TrainingWithAShareOfStatesOnDrives, EndsWhereTheReferenceDoes) {
 
 /// Steps 0 and 1 overflow at 2^20, step 2 at 2^19, and 2^18 fits: so many updates are taken back.
 const Overrides overflows = {"training.precision=fp16_mixed", "training.initial_scale_power=20",
-                             "run.steps=6"};
+                             "strategy.overflow_check=fused", "run.steps=6"};
 
 // What overflows is updated all the same, as it comes, and then taken back; the GPU's share waits.
 TEST(SpeculativeTraining, TakesBackWhatTheReferenceSkips) {
   const Way ways[] = {
       {"weights_on_gpu", "superoffload", {"strategy.optimizer.cpu_share=0.5"}},
+      {"pinned_weights",
+       "superoffload",
+       {"strategy.optimizer.cpu_share=0.5", "strategy.weights.h2d=pinned"}},
   };
   for (const Way& way : sampled(ways)) {
     SCOPED_TRACE(way.name);
@@ -120,8 +123,9 @@ TEST(SpeculativeTraining, TakesBackWhatTheReferenceSkips) {
     const RealRun run = expect_the_reference(overflowing, "taken_back");
     // some steps were taken back: with a scale that fits, training ends elsewhere
     Way fits = way;
-    fits.overrides.insert(fits.overrides.end(), {"training.precision=fp16_mixed",
-                                                 "training.initial_scale_power=8", "run.steps=6"});
+    fits.overrides.insert(fits.overrides.end(),
+                          {"training.precision=fp16_mixed", "strategy.overflow_check=fused",
+                           "training.initial_scale_power=8", "run.steps=6"});
     const RealRun whole = train_for_real(small_training(
         fits.system, fits.overrides, {.blocks = fits.blocks, .feed_forward = 2048 * fits.ranks}));
     EXPECT_GT(different(run.trained, whole.trained), 0u);
@@ -150,8 +154,9 @@ TEST(SpeculativeTraining, TakesBackWhatTheReferenceSkipsInManyWays) {
     const RealRun run = expect_the_reference(overflowing, "taken_back");
     // some steps were taken back: with a scale that fits, training ends elsewhere
     Way fits = way;
-    fits.overrides.insert(fits.overrides.end(), {"training.precision=fp16_mixed",
-                                                 "training.initial_scale_power=8", "run.steps=6"});
+    fits.overrides.insert(fits.overrides.end(),
+                          {"training.precision=fp16_mixed", "strategy.overflow_check=fused",
+                           "training.initial_scale_power=8", "run.steps=6"});
     const RealRun whole = train_for_real(small_training(
         fits.system, fits.overrides, {.blocks = fits.blocks, .feed_forward = 2048 * fits.ranks}));
     EXPECT_GT(different(run.trained, whole.trained), 0u);

@@ -37,7 +37,8 @@ TEST(ImportDeepSpeed, TakesSuperOffloadWhereDeepSpeedSpeculates) {
   EXPECT_EQ(strategy["system"], "superoffload");
   EXPECT_EQ(strategy["gradients"]["policy"], "active");
   EXPECT_EQ(strategy["optimizer"]["cpu_share"], 1);  // `ratio` unsaid
-  EXPECT_EQ(strategy["overflow_check"], "fused");
+  EXPECT_EQ(strategy["overflow_check"], "chained");
+  EXPECT_EQ(strategy["weights"]["h2d"], "typed");
   EXPECT_THAT(text::words_of(taken.notes), Contains(HasSubstr("cpuadam_cores_perc")));
   for (const Imported& waits : {with("2", "", "0.18"), with("3", "", "0.16"),
                                 with("3", R"("gradient_clipping": 1.0, )", "0.18")}) {

@@ -7,6 +7,8 @@
 
 namespace spillway::strategies {
 
+using description::OverflowCheck;
+
 ActiveUpdate::ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer,
                            SumFormat sums)
     : machine_(machine),
@@ -16,11 +18,13 @@ ActiveUpdate::ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptim
       sums_(sums),
       naive_(job.scenario.strategy.gradients.policy == description::GradientPolicy::active_naive),
       waits_(job.scenario.strategy.optimizer.wait),
-      speculates_(optimizer.old_values() != nullptr),
-      verdict_(machine.scheduler()),
+      hands_over_(job.scenario.strategy.optimizer.roll_back),
+      speculates_(hands_over_ && job.scenario.strategy.overflow_check != OverflowCheck::none),
+      publishes_later_(speculates_ || (hands_over_ && job.scenario.strategy.weights.h2d ==
+                                                          description::WeightCopy::typed)),
       places_(job.model.weights.size()),
       members_(job.subgroups.size()) {
-  ENSURE(speculates_ || job.scenario.strategy.overflow_check == description::OverflowCheck::none,
+  ENSURE(speculates_ || job.scenario.strategy.overflow_check == OverflowCheck::none,
          "an active update cannot skip a step");
   for (std::size_t i = 0; i < job.subgroups.size(); ++i) groups_.emplace_back(machine.scheduler());
 }
@@ -36,7 +40,6 @@ std::uint64_t ActiveUpdate::lay_out() {
       places_[member.weight] = {group, offset, bytes};
       offset += in_sectors(bytes);
     }
-    groups_[group].bytes = offset;
     largest = std::max(largest, offset);
   }
   return largest;
@@ -73,16 +76,15 @@ std::uint64_t ActiveUpdate::plan() {
 Task<> ActiveUpdate::init() {
   const std::uint64_t largest = lay_out();
   const std::uint64_t open = plan();
-  if (gradients_of_a_step(job_.scenario) > 1) co_return;
-  lands_ = true;
-  if (speculates_) {
-    for (Group& group : groups_) {
-      group.landing = machine_.allocate_now(TierId::pinned, rank_, Bytes(group.bytes),
-                                            Purpose::optimizer_gradient_buffers);
-      co_await cleared(group.landing);
-    }
+  if (hands_over_) {
+    std::uint64_t most = 0;
+    for (const Subgroup& group : job_.subgroups) most = std::max(most, group.span);
+    handed_over_ = machine_.allocate_now(TierId::pinned, rank_, Bytes(fp32_numbers.bytes(most)),
+                                         Purpose::optimizer_gradient_buffers);
     co_return;
   }
+  if (gradients_of_a_step(job_.scenario) > 1) co_return;
+  lands_ = true;
   const std::uint64_t count = std::min<std::uint64_t>(open + 2, groups_.size());
   landing_ = std::make_unique<BufferPool>(machine_, TierId::pinned, rank_, count, Bytes(largest),
                                           Purpose::optimizer_gradient_buffers);
@@ -120,7 +122,6 @@ void ActiveUpdate::begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors
     group.computed.clear();
     group.arrived.clear();
   }
-  verdict_.reset();
   taken_back_ = false;
   optimizer_.begin_update(std::move(gradient), std::move(sectors), numbers);
   if (lands()) running_.push_back(machine_.spawn(open_in_turn()));
@@ -136,7 +137,7 @@ void ActiveUpdate::begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors
 /// one could take what an older one needs to be complete.
 Task<> ActiveUpdate::open_in_turn() {
   for (const std::uint32_t group : opening_) {
-    if (landing_) groups_[group].landing = co_await landing_->take();
+    groups_[group].landing = co_await landing_->take();
     groups_[group].open.set();
   }
 }
@@ -193,9 +194,15 @@ Task<> ActiveUpdate::update_in_turn() {
     co_await group.complete;
     StateStore::Loaded loaded = std::exchange(group.loaded, StateStore::Loaded());
     std::vector<Op> after = group.arrived;
-    if (speculates_) after = co_await speculate(i);
+    if (speculates_) after = speculate(i);
     after.push_back(last_adam_);
+    if (hands_over_) after.push_back(hand_over(i, after));
     last_adam_ = optimizer_.start_adam(loaded, after);
+    if (publishes_later_) {
+      group.loaded = std::move(loaded);
+      group.updated = last_adam_;
+      continue;
+    }
     if (waits_) {
       writes.push_back(machine_.spawn(write(i, std::move(loaded), last_adam_)));
       continue;
@@ -210,13 +217,24 @@ Task<> ActiveUpdate::update_in_turn() {
 }
 
 /// Result  what an update that may be taken back must follow, beside the one before it
-Task<std::vector<Op>> ActiveUpdate::speculate(std::uint32_t group) {
+std::vector<Op> ActiveUpdate::speculate(std::uint32_t group) {
   Group& subject = groups_[group];
+  std::vector<Op> after = subject.arrived;
+  if (optimizer_.old_values())
+    for (Op& copy : optimizer_.old_values()->keep(group)) after.push_back(std::move(copy));
+  if (job_.scenario.strategy.overflow_check != OverflowCheck::fused) return after;
   subject.checks = optimizer_.look_for_overflow(group, subject.arrived);
   subject.looked_through.set();
-  std::vector<Op> after = optimizer_.old_values()->keep(group);
   after.insert(after.end(), subject.checks.begin(), subject.checks.end());
-  co_return after;
+  return after;
+}
+
+/// To the process that updates, when all of `after` is done.
+///   Result  empty where its gradients are in the flat buffer alone
+Op ActiveUpdate::hand_over(std::uint32_t group, const std::vector<Op>& after) {
+  const View gradients = optimizer_.states().wide_gradients(group);
+  if (!gradients) return Op();
+  return machine_.copy(rank_, handed_over_.view(0, gradients.bytes), gradients, after);
 }
 
 Task<bool> ActiveUpdate::overflows() {
@@ -231,11 +249,17 @@ Task<bool> ActiveUpdate::overflows() {
   co_return found;
 }
 
+Task<> ActiveUpdate::updated() {
+  for (Pending<>& one : running_) co_await one;
+  running_.clear();
+  for (const Group& group : groups_) co_await group.updated;
+}
+
 /// What an update made of a sub-group, to where it lives; then its gradients' place is free.
 Task<> ActiveUpdate::write(std::uint32_t group, StateStore::Loaded loaded, Op updated) {
   co_await updated;
-  if (speculates_) co_await verdict_;
   if (taken_back_) {
+    ENSURE(optimizer_.old_values(), "a step to be taken back whose old values nobody kept");
     const std::vector<Op> copies = optimizer_.old_values()->put_back(group);
     for (const Op& copy : copies) co_await copy;
     co_return;
@@ -252,9 +276,11 @@ Task<> ActiveUpdate::write_unasked(std::uint32_t group, StateStore::Loaded loade
 
 Task<> ActiveUpdate::finish(bool taken_back) {
   taken_back_ = taken_back;
-  verdict_.set();
-  for (Pending<>& one : running_) co_await one;
-  running_.clear();
+  co_await updated();
+  if (publishes_later_)
+    for (std::uint32_t i = 0; i < groups_.size(); ++i)
+      co_await write(i, std::exchange(groups_[i].loaded, StateStore::Loaded()),
+                     std::exchange(groups_[i].updated, Op()));
   co_await optimizer_.finish_update();
 }
 

@@ -16,16 +16,24 @@ namespace spillway::strategies {
 ///   wait          false: i + 1 is written as soon as the states of i are read, the last sub-group
 ///                 at once, whether or not Adam has answered; nobody ever waits for it, and the
 ///                 next step's kernels follow it
-///   roll_back     a sub-group's gradients are looked through and its old values are copied before
-///                 its Adam; new values go to GPUs when all gradients have been looked through, or
-///                 old ones take their place again. Gradients have a buffer a sub-group until then
+///   roll_back     another process updates, before it is known whether the step overflows:
+///                 gradients are in the flat buffer and, as fp32, in the states' until the step
+///                 ends; that process copies a sub-group's into a pinned buffer of its own before
+///                 each Adam.
+///                 overflow_check fused: a sub-group's gradients are looked through and its old
+///                 values copied before; chained: all gradients behind the last Adam, and nobody
+///                 has old values. What is checked, or changes type on its way up (`weights.h2d`
+///                 typed), goes to the GPU sub-group by sub-group when all are updated; old values
+///                 take its place again where the step overflows
 ///   read_ahead    states of so many further sub-groups are read before their gradients come
 ///   Order         in which sub-groups are complete when layers arrive last first: of all ranks
 ///   Lands         gradients in buffers of the largest sub-group: as many as backward can have
 ///                 begun at once, one in Adam, one being written; new weights take their place.
 ///                 With gradient accumulation they are in the flat buffer
 ///   Source        LoHan, active gradient offloading; of `wait`, its artifact
-///                 (ratel_optimizer.py, single_step)
+///                 (ratel_optimizer.py, single_step); of `roll_back`, DeepSpeed from 0.18.9 on
+///                 (superoffload_stage3.py, partition_grads and step; superoffload_utils.py,
+///                 superoffload_optimizer_worker)
 class ActiveUpdate {
  public:
   /// `sums`: gradients in host memory.
@@ -45,6 +53,8 @@ class ActiveUpdate {
   Task<> finish(bool taken_back = false);
   /// Waits until all gradients have been looked through (roll_back).  Result  some overflow
   Task<bool> overflows();
+  /// Waits for the last Adam (roll_back).
+  Task<> updated();
 
   /// Gradients land in buffers of sub-groups, not in the flat one.
   bool lands() const { return lands_; }
@@ -55,13 +65,13 @@ class ActiveUpdate {
   struct Group {
     explicit Group(Scheduler& scheduler)
         : open(scheduler), complete(scheduler), read(scheduler), looked_through(scheduler) {}
-    std::uint64_t bytes = 0;  ///< of its gradients
     Buffer landing;
     Event open, complete, read, looked_through;
     std::vector<Op> checks;
     std::uint32_t missing = 0;  ///< gradients that are still to come
     std::vector<Op> computed, arrived;
     StateStore::Loaded loaded;
+    Op updated;  ///< where it is published at the end
   };
   struct LandedRange {
     std::uint32_t group = 0;
@@ -78,7 +88,8 @@ class ActiveUpdate {
   Task<> read_in_turn();
   Task<> update_in_turn();
   Task<> write_unasked(std::uint32_t group, StateStore::Loaded loaded);
-  Task<std::vector<Op>> speculate(std::uint32_t group);
+  std::vector<Op> speculate(std::uint32_t group);
+  Op hand_over(std::uint32_t group, const std::vector<Op>& after);
   Task<> write(std::uint32_t group, StateStore::Loaded loaded, Op updated);
 
   Machine& machine_;
@@ -87,16 +98,18 @@ class ActiveUpdate {
   CpuOptimizer& optimizer_;
   SumFormat sums_;
   bool naive_, waits_;
-  bool speculates_;  ///< the update may be taken back
+  bool hands_over_;       ///< to another process (roll_back)
+  bool speculates_;       ///< the update may be taken back
+  bool publishes_later_;  ///< new values stay where they were made until all are
   bool taken_back_ = false;
-  Event verdict_;  ///< it is known whether it is
+  Buffer handed_over_;  ///< that process's copy of a sub-group's gradients
   std::deque<Group> groups_;
   std::vector<LandedRange> places_;     ///< by weight
   std::vector<std::uint32_t> opening_;  ///< sub-groups as their first gradient comes
   std::vector<std::uint32_t> order_;    ///< as their last one does
   std::vector<std::uint32_t> members_;  ///< by sub-group: gradients that come
   bool lands_ = false;
-  std::unique_ptr<BufferPool> landing_;  ///< null where each sub-group keeps a buffer of its own
+  std::unique_ptr<BufferPool> landing_;
   std::vector<Pending<>> running_;
   Op last_adam_;  ///< the next one follows it; without `wait` also that of the next step
 };

@@ -31,7 +31,7 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       states_(machine, rank, job, weights) {
   if (part_.device == description::OptimizerDevice::near_storage)
     inside_ = std::make_unique<NearStorage>(machine, rank, job, states_);
-  if (part_.roll_back && job.scenario.strategy.overflow_check != description::OverflowCheck::none)
+  if (part_.roll_back && job.scenario.strategy.overflow_check == description::OverflowCheck::fused)
     old_values_ = std::make_unique<OldValues>(machine, rank, job, weights, states_);
 }
 
@@ -198,7 +198,8 @@ std::uint64_t CpuOptimizer::update_traffic(const Subgroup& group) const {
   for (const Subgroup::Member& member : group.members) {
     const TensorRow& row = job_.row(member.weight);
     bytes += 2 * row.updated_bytes(member.elements);
-    bytes += widens_ ? fp32_numbers.bytes(member.elements) : flat_(member.weight).bytes;
+    const bool wide = widens_ || (active_ && states_.gradient_home(member.weight).memory);
+    bytes += wide ? fp32_numbers.bytes(member.elements) : flat_(member.weight).bytes;
     if (row.has_copy && !typed_) bytes += weight_bytes(member);
   }
   return bytes;

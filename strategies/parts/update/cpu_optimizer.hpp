@@ -46,7 +46,7 @@ class CpuOptimizer {
   /// New weights and states to where they live; returns when they are there.
   Task<> write_back(StateStore::Loaded loaded, Op updated);
   /// Old values of what updates write, until it is known whether the step counts; null where that
-  /// is known before.
+  /// is known before, or nobody keeps them.
   OldValues* old_values() { return old_values_.get(); }
   /// Looks for overflows among the sub-group's gradients, when `after` is done; Op::found says.
   std::vector<Op> look_for_overflow(std::uint32_t group, const After& after);

@@ -7,13 +7,16 @@ namespace spillway::strategies {
 
 /// Gradients that the CPU's update takes as they come, sub-group by sub-group, while backward goes
 /// on: they land where ActiveUpdate reads them. With gradient accumulation they add up in the flat
-/// buffer, and the last micro-batch's backward completes them.
-///   Source  LoHan, active gradient offloading
+/// buffer, and the last micro-batch's backward completes them. With optimizer.roll_back they come
+/// as ZeRO-3 brings them: to the flat buffer, which has a place for those of the GPU's update too,
+/// up for their norms, and down to the optimizer's fp32 gradients, where an update takes them.
+///   Source  LoHan, active gradient offloading; DeepSpeed superoffload_stage3.py, partition_grads,
+///           and stage3.py, _setup_for_real_optimizer
 class GradientsIntoUpdate final : public GradientsToHost {
  public:
-  GradientsIntoUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer)
-      : GradientsToHost(machine, rank, job, optimizer),
-        update_(machine, rank, job, optimizer, flat_format_) {}
+  /// `all`: with the rows that others update.
+  GradientsIntoUpdate(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer,
+                      const Job& all);
 
   View gradient(std::uint32_t weight) const override {
     return update_.lands() ? update_.gradient(weight) : GradientsToHost::gradient(weight);
@@ -31,15 +34,20 @@ class GradientsIntoUpdate final : public GradientsToHost {
   Task<> finish_update(bool taken_back = false) { return update_.finish(taken_back); }
   /// Of an update that may be taken back: waits until all gradients have been looked through.
   Task<bool> overflows() { return update_.overflows(); }
+  /// ... until the last sub-group is updated.
+  Task<> updated() { return update_.updated(); }
 
  private:
   Task<> make_flats() override;
   Task<> room(std::uint32_t weight) override { return update_.room(weight); }
-  void arrives(const GradientShare& share, const Op& arrived, MicroBatch micro) override {
-    if (micro.last) update_.arrives(share.weight, share.ready, arrived);
+  void arrives(const GradientShare& share, const Op& arrived, MicroBatch micro) override;
+  bool delivers() const override { return passes_on_; }
+  void delivered(std::uint32_t weight, const View&, const Op& placed, std::vector<Op>) override {
+    update_.arrives(weight, placed, placed);
   }
-  bool delivers() const override { return false; }
 
+  const Job& all_;
+  bool passes_on_;  ///< gradients are updated where they come to from the flat buffer
   ActiveUpdate update_;
   bool updating_ = false;  ///< the backward that goes on completes gradients
 };

@@ -42,6 +42,10 @@ void GradientsToHost::lay_out() {
   }
 }
 
+void GradientsToHost::make_room(const TensorRow& row) {
+  total_ += padded(flat_format_.of(row).bytes(row.share(row.shards.state_ways())), share_alignment);
+}
+
 Task<> GradientsToHost::init() {
   lay_out();
   widens_ = flat_format_.widens(job_.tensors);

@@ -69,6 +69,8 @@ class GradientsToHost : public GradientSink {
   void lay_out();
   /// Of this rank's share.
   std::uint64_t flat_bytes(std::uint32_t weight) const;
+  /// For the share of a gradient that another sink keeps.
+  void make_room(const TensorRow& row);
   Task<Buffer> make_flat();
   View in_flat(const Buffer& flat, std::uint32_t weight) const;
   View sectors_in(const Buffer& flat, std::uint32_t weight) const;

@@ -107,14 +107,16 @@ Task<bool> check_on_cpu(Machine& machine, Rank rank, description::OverflowCheck 
 }  // namespace
 
 Task<bool> check_overflow(Machine& machine, Rank rank, const Job& job, const MadeGradients& made) {
+  const description::OverflowCheck how = job.scenario.strategy.overflow_check;
   bool here = false, there = false;
+  if (made.active && how != description::OverflowCheck::fused) co_await made.active->updated();
   if (made.resident) here = co_await check_on_gpu(machine, rank, *made.resident);
   if (made.states)
     there = co_await sum_flags(machine, rank, *made.states);
-  else if (made.active)
+  else if (made.active && how == description::OverflowCheck::fused)
     there = co_await ask_update(machine, rank, *made.active);
   else if (made.host)
-    there = co_await check_on_cpu(machine, rank, job.scenario.strategy.overflow_check, *made.host);
+    there = co_await check_on_cpu(machine, rank, how, *made.host);
   co_return here || there;
 }
 

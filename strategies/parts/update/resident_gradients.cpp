@@ -45,6 +45,14 @@ namespace {
 bool has_sums(const description::Scenario& scenario) {
   return gradients_of_a_step(scenario) > 1 || scenario.strategy.gradients.main_gradients;
 }
+
+/// Beside an update that may be taken back they wait in the type of the masters.
+///   Source  DeepSpeed stage3.py, initialize_optimizer_states
+SumFormat format_of(const Job& job) {
+  if (has_sums(job.scenario)) return SumFormat(job);
+  const description::Strategy& strategy = job.scenario.strategy;
+  return SumFormat(strategy.optimizer.roll_back);
+}
 }  // namespace
 
 ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job, Replay* replay)
@@ -52,7 +60,7 @@ ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job
       rank_(rank),
       job_(job),
       kernels_(machine, rank, job),
-      format_(has_sums(job.scenario) ? SumFormat(job) : SumFormat(false)),
+      format_(format_of(job)),
       widens_(format_.widens(job.tensors)),
       alone_(job.scenario.strategy.gradients.policy == description::GradientPolicy::resident),
       buffer_(machine, rank, job, Spread::as_gradients, format_),

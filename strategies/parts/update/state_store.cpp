@@ -157,13 +157,26 @@ Task<> StateStore::init_host_states() {
   co_await machine_.run(rank_, zeros(momentum_variance_.view()));
   // gradients that another step may follow are read where they arrived
   const bool landed =
-      updates_in_backward(job_.scenario.strategy.gradients.policy) || part_.staleness > 0;
+      part_.staleness > 0 ||
+      (updates_in_backward(job_.scenario.strategy.gradients.policy) && !part_.roll_back);
   if (part_.home != Home::host || landed) co_return;
   for (std::uint32_t i = 0; i < groups_.size(); ++i)
-    if (job_.row(job_.subgroups[i]).has_copy)
-      groups_[i].host_gradient =
-          machine_.allocate_now(gradients, rank_, Bytes(fp32_numbers.bytes(job_.subgroups[i].span)),
-                                Purpose::optimizer_gradient_buffers);
+    if (job_.row(job_.subgroups[i]).has_copy) make_wide_gradients(i, gradients);
+}
+
+/// Where another process updates, they move into memory that it shares, which is not pinned, when
+/// they are first sent to it, and the allocator keeps the pinned block that they were in.
+///   Source  DeepSpeed stage3.py, initialize_optimizer_states; superoffload_utils.py, async_step,
+///           whose queue is torch.multiprocessing's; PyTorch torch/csrc/StorageSharing.cpp,
+///           THPStorage_shareFd
+void StateStore::make_wide_gradients(std::uint32_t group, TierId tier) {
+  const Bytes bytes(fp32_numbers.bytes(job_.subgroups[group].span));
+  const bool moves = part_.roll_back && tier == TierId::pinned;
+  if (moves)
+    groups_[group].left_behind =
+        machine_.allocate_now(tier, rank_, bytes, Purpose::allocator_cache);
+  groups_[group].host_gradient = machine_.allocate_now(moves ? TierId::pageable : tier, rank_,
+                                                       bytes, Purpose::optimizer_gradient_buffers);
 }
 
 std::uint64_t StateStore::first_element(std::uint32_t weight) const {

@@ -70,6 +70,11 @@ class StateStore {
     NumberFormat format = fp32_numbers;
   };
   GradientHome gradient_home(std::uint32_t weight) const;
+  /// Of all of a sub-group, where they have memory of their own; else empty.
+  View wide_gradients(std::uint32_t group) const {
+    const Buffer& all = groups_[group].host_gradient;
+    return all ? all.view() : View();
+  }
   /// Where a swapped sub-group's states and gradients lie; with the gradients' writes, once.
   struct OnStorage {
     const Stored *master, *momentum, *variance;
@@ -91,6 +96,7 @@ class StateStore {
     std::optional<std::uint32_t> drive;
     Loaded kept;
     Buffer host_gradient;                            ///< home host
+    Buffer left_behind;                              ///< the pinned memory that it was in first
     std::uint64_t host_master = 0, host_states = 0;  ///< bytes, in the host state buffers
     std::vector<Op> gradient_writes;
     bool swapped = false;
@@ -120,6 +126,7 @@ class StateStore {
   std::vector<Range> gradient_ranges(const Subgroup& group) const;
   void make_buffers();
   Task<> init_host_states();
+  void make_wide_gradients(std::uint32_t group, TierId tier);
   Task<> init_extents();
   Task<> make_extents(std::uint32_t group);
   std::vector<Transfer> transfers(const Loaded& loaded) const;

@@ -233,7 +233,12 @@ constexpr Breaks of_optimizer[] = {
     {"megatrain", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
     {"zero_offload", [](Scenario& s) { s.strategy.optimizer.roll_back = true; }},
     {"lohan", [](Scenario& s) { s.strategy.optimizer.roll_back = true; }},
-    {"superoffload", [](Scenario& s) { s.strategy.overflow_check = OverflowCheck::chained; }},
+    {"superoffload",
+     [](Scenario& s) {
+       s.training.precision = Precision::fp16_mixed;
+       s.strategy.overflow_check = OverflowCheck::chained;
+       s.strategy.weights.h2d = WeightCopy::pinned;
+     }},
     {"teraio", [](Scenario& s) { s.strategy.micro_batches = MicroBatchOrder::by_layer; }},
     {"lohan", [](Scenario& s) { s.strategy.micro_batches = MicroBatchOrder::by_layer; }},
     {"zero_offload",
