@@ -50,8 +50,8 @@ bool worth_simulating(double tokens_per_s, double least);
 /// is ruled out rules out all larger micro-batches.
 std::vector<double> next_bounds(const Line& line);
 
-/// The gap of a line, closed from both sides by bounds alone until the one in the middle promises to
-/// be faster than `least`, or nothing is left that may be.
+/// The gap of a line, closed from both sides by bounds alone until the one in the middle promises
+/// to be faster than `least`, or nothing is left that may be.
 ///   bounded  grows by the bounds that were computed
 Gap narrowed(const Line& line, double least, std::uint64_t& bounded);
 

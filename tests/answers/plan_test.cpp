@@ -94,6 +94,12 @@ TEST(PlanMachine, BuysACheaperBoxWhereAMicroBatchBetweenPowersOfTwoIsEnough) {
   ASSERT_TRUE(found.answer);
   EXPECT_EQ(found.answer->trial.result->scenario.at("training").at("micro_batch"), 3);
   EXPECT_FALSE(found.more_samples);
+  // with a way that people can run, but on no cheaper box
+  question.systems.emplace_back("zero_infinity");
+  const answer::BestMachine both = machine(sim(), question).answer;
+  ASSERT_TRUE(both.answer);
+  EXPECT_TRUE(!both.more_samples || both.more_samples->price_usd < both.answer->price_usd);
+  question.systems.pop_back();
   question.batches = {1, 2, 4};
   EXPECT_FALSE(machine(sim(), question).answer.answer);
 }
