@@ -153,6 +153,19 @@ void add_checkpointing(const Scenario& scenario, std::vector<Change>& changes) {
                          {std::string("strategy.activations.policy=") + name}});
 }
 
+/// Whether ranks hold copies of what ZeRO could share among them.
+bool could_share(const Scenario& scenario) {
+  return scenario.parallel.replicas() > 1 && scenario.parallel.pipeline == 1 &&
+         scenario.parallel.zero_stage < 3;
+}
+
+void add_zero_stages(const Scenario& scenario, std::vector<Change>& changes) {
+  if (!could_share(scenario)) return;
+  for (std::uint64_t stage = scenario.parallel.zero_stage + 1; stage <= 3; ++stage)
+    changes.push_back(
+        {"parallel.zero_stage " + number(stage), {"parallel.zero_stage=" + number(stage)}});
+}
+
 void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& changes) {
   if (scenario.strategy.optimizer.device == description::OptimizerDevice::gpu) return;
   const std::uint64_t size = scenario.strategy.optimizer.subgroup.value();
@@ -204,12 +217,20 @@ std::string in_place_of(const Scenario& scenario) {
          ", with that system's own parts";
 }
 
-/// Not those whose updates come late: they train something else.
+/// Not those whose updates come late: they train something else. Where ranks could share more, ZeRO-3
+/// as well, which is the only stage for weights outside the GPU.
 void add_other_systems(const Scenario& scenario, std::vector<Change>& changes) {
-  for (const strategies::System& system : strategies::catalogue())
-    if (scenario.strategy.system != system.name && system.defaults().optimizer.staleness == 0)
-      changes.push_back({std::string("system ") + system.name + in_place_of(scenario),
-                         {std::string("strategy={\"system\": \"") + system.name + "\"}"}});
+  for (const strategies::System& system : strategies::catalogue()) {
+    if (scenario.strategy.system == system.name || system.defaults().optimizer.staleness != 0)
+      continue;
+    Change change{std::string("system ") + system.name + in_place_of(scenario),
+                  {std::string("strategy={\"system\": \"") + system.name + "\"}"}};
+    changes.push_back(change);
+    if (!could_share(scenario)) continue;
+    change.words += " and parallel.zero_stage 3";
+    change.overrides.emplace_back("parallel.zero_stage=3");
+    changes.push_back(std::move(change));
+  }
 }
 
 std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>& changes,
@@ -344,19 +365,20 @@ std::optional<Remedy> best_setting(const Backend& backend, const Scenario& scena
 
 std::optional<Remedy> cheapest_remedy(const Backend& backend, const Scenario& scenario,
                                       const Resolve& resolve) {
-  std::vector<Change> updates, checkpointing, batches, parts, systems;
+  std::vector<Change> updates, passes, batches, parts, systems;
   add_smaller_subgroups(scenario, updates);
   add_shares_of_update(scenario, updates);
-  add_checkpointing(scenario, checkpointing);
+  add_checkpointing(scenario, passes);
+  add_zero_stages(scenario, passes);
   add_smaller_batches(scenario, most_pieces, batches);
   add_smaller_parts(scenario, parts);
   add_other_systems(scenario, systems);
   // the user's system and parts as long as any setting of it helps, then its parts, then others
   std::vector<Change> settings = updates;
-  settings.insert(settings.end(), checkpointing.begin(), checkpointing.end());
+  settings.insert(settings.end(), passes.begin(), passes.end());
   if (auto best = best_setting(backend, scenario, settings, resolve)) return best;
   std::vector<Change> pairs;
-  add_pairs(checkpointing, updates, pairs);
+  add_pairs(passes, updates, pairs);
   add_pairs(batches, settings, pairs);
   if (auto best = best_of(backend, pairs, resolve)) return best;
   settings.insert(settings.end(), batches.begin(), batches.end());

@@ -27,6 +27,15 @@ std::optional<RunsWith> deepspeed(const Scenario& scenario) {
   return RunsWith{exact ? "DeepSpeed >= 0.19" : "DeepSpeed", true};
 }
 
+/// Its gradients of bf16 weights are fp32 unless it is told otherwise.
+///   Source  Megatron-LM, arguments.py, accumulate_allreduce_grads_in_fp32
+std::string megatron(const Scenario& scenario) {
+  const description::GradientsPart& gradients = scenario.strategy.gradients;
+  const bool wide = gradients.main_gradients && gradients.accumulation == description::Width::fp32;
+  const bool in_bf16 = scenario.training.precision == description::Precision::bf16_mixed && !wide;
+  return in_bf16 ? "Megatron-LM with --grad-reduce-in-bf16" : "Megatron-LM";
+}
+
 /// Nothing leaves the GPUs.
 RunsWith trainer(const Scenario& scenario) {
   const Strategy& parts = scenario.strategy;
@@ -45,8 +54,11 @@ RunsWith trainer(const Scenario& scenario) {
   const description::Parallel& parallel = scenario.parallel;
   if (parts.weights.experts_on_cpu()) return {"KTransformers with LLaMA-Factory", true};
   if (parallel.splits_backward()) return {"Megatron-LM with the authors' zero bubble", true};
-  if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1)
-    return {"Megatron-LM", true};
+  if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1) {
+    std::string who = megatron(scenario);
+    if (const auto also = deepspeed(scenario)) who += ", " + also->text;
+    return {who, true};
+  }
   const bool sharded = parallel.data > 1 && parallel.zero_stage > 0;
   if (scenario.training.precision == description::Precision::fp8)
     return {sharded ? "PyTorch (FSDP) with Transformer Engine" : "PyTorch with Transformer Engine",

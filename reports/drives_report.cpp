@@ -66,12 +66,17 @@ Text old_winner_words(const Drives& drives, const DriveClass& best) {
 
 Text answer_words(const DriveClass& best, bool several) {
   const std::size_t index = *best.drives - 1;
+  const result::Result& least = *best.trials[index].result;
+  if (least.io.ssd_read + least.io.ssd_write == 0)
+    return filled("No drive is needed: no step reads or writes one. {} tokens/s.",
+                  {view::number(least.tokens_per_s)});
   const bool last = index + 1 == best.trials.size();
   Text text =
       several
           ? filled("{} x {} for {}{}: the cheapest that are enough, ",
                    {whole(index + 1), best.name, view::dollars(best.cost_usd()), day_words(best)})
-          : filled("{} drives are enough: ", {whole(index + 1)});
+      : index == 0 ? Text("1 drive is enough: ")
+                   : filled("{} drives are enough: ", {whole(index + 1)});
   if (last && !several)
     text =
         filled("{} drives are the most that were tried, more may bring more: ", {whole(index + 1)});

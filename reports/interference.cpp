@@ -69,18 +69,20 @@ void add_launches(std::vector<Text>& all, const Result& r) {
     return r.scenario.contains(at) && r.scenario.at(at) > 1;
   });
   const bool gathers = !knob_is(r, "/weights/home", "gpu") || shared;
-  const bool hooked =
-      gathers && r.scenario.contains(stage) && r.scenario.at(stage) == 3 && hooks != "0 s";
+  const nlohmann::json::json_pointer with_hooks("/strategy/weights/hooks");
+  const bool hooked = gathers && r.scenario.value(with_hooks, false) &&
+                      r.scenario.contains(stage) && r.scenario.at(stage) == 3 && hooks != "0 s";
   if (launch.empty() || (launch == "0 s" && !hooked)) return;
   if (hooked && launch == "0 s")
     all.push_back(
         filled("A thread of the host runs {} of ZeRO-3's hooks for each module "
-               "(host.module_hooks): where layers are small the GPU waits for it.",
+               "(host.module_hooks, weights.hooks): where layers are small the GPU waits for it.",
                {hooks}));
   else if (hooked)
     all.push_back(filled(
         "A thread of the host launches kernels, {} each (host.launch), and runs {} of ZeRO-3's "
-        "hooks for each module (host.module_hooks): where layers are small the GPU waits for it.",
+        "hooks for each module (host.module_hooks, weights.hooks): where layers are small the GPU "
+        "waits for it.",
         {launch, hooks}));
   else
     all.push_back(

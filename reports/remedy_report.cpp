@@ -52,8 +52,8 @@ view::Document remedies_document(const answer::Remedies& remedies, const std::st
                           {view::count(remedies.unanswered)}))
         .say(why);
   return document.say(why.empty()
-                          ? "No smaller micro-batch, further checkpointing, smaller sub-group, "
-                            "smaller part or other system, nor two of them, makes it fit."
+                          ? "No smaller micro-batch, further checkpointing, higher ZeRO stage, smaller "
+                            "sub-group, smaller part or other system, nor two of them, makes it fit."
                           : "No change of the settings that makes it fit was found. " + why);
 }
 

@@ -178,7 +178,7 @@ constexpr const char* offloads_itself =
     "DeepCompile moves tensors to host memory and back by its own plan; here they stay";
 
 /// What DeepSpeed does with a key and we do not.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 32> not_modelled{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 30> not_modelled{{
     {"zero_optimization.zero_quantized_weights",
      "ZeRO++ gathers weights in 8 bits; here in 16, so network bytes are an upper bound"},
     {"zero_optimization.zero_quantized_gradients",
@@ -209,8 +209,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 32> not_mode
     {"torch_autocast",
      "products run in 16 bits there, with weights as wide as they are; here in the precision that "
      "was taken"},
-    {"zero_optimization.reduce_scatter", reduces_twice},
-    {"zero_optimization.use_multi_rank_bucket_allreduce", reduces_twice},
     {"communication_data_type", "gradients are reduced in the type of the weights here"},
     {"seq_parallel_communication_data_type",
      "gradients are reduced in the type of the weights here; in fp32 there where ranks share "

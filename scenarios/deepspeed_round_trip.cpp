@@ -82,9 +82,12 @@ class Comparison {
   bool gradients(const std::string& knob, const json& one) const {
     const GradientsPart& part = parts_.gradients;
     const bool sums = asked_.training.gradient_accumulation > 1 || part.main_gradients;
-    if (knob == "main_gradients") return offloads_;
+    if (knob == "main_gradients" || knob == "memory") return offloads_;
     if (knob == "policy" || knob == "overlap") return false;
     if (knob == "reduce_bucket") return false;
+    if (knob == "collective")
+      return asked_.parallel.replicas() == 1 ||
+             strategies::scatters_gradients(asked_) == strategies::scatters_gradients(back_);
     if (knob == "lands")
       return strategies::lands_in_states(asked_) == strategies::lands_in_states(back_);
     if (knob == "accumulation" && asked_.training.precision == Precision::fp32) return true;

@@ -140,6 +140,9 @@ class Export {
     json section{{"stage", stage()},
                  {"overlap_comm", parts_.gradients.overlap},
                  {"reduce_bucket_size", parts_.gradients.reduce_bucket.value()}};
+    if ((stage() == 1 || stage() == 2) && scenario_.parallel.replicas() > 1 &&
+        strategies::scatters_gradients(scenario_))
+      section["use_multi_rank_bucket_allreduce"] = false;
     if (stage() == 3) {
       section["stage3_prefetch_bucket_size"] = prefetch_bucket();
       section["stage3_param_persistence_threshold"] = weights.persistence_threshold.value();

@@ -92,7 +92,7 @@ class Import {
                                       {"zero_stage", zero.stage()}};
     if (context_ranks() > 1) imported_.scenario["parallel"]["context"] = context_ranks();
     imported_.scenario["strategy"] = zero.strategy(precision_);
-    note_communication(zero.stage());
+    read_communication(zero);
     note_stages();
     imported_.pinning_unsaid = zero.pinning_unsaid();
     if (!keys_.complaints().empty()) {
@@ -116,10 +116,12 @@ class Import {
     return "tensor_parallel.autotp_size: " + ends + tensor_parallel_at_stage_3;
   }
 
-  void note_communication(std::uint64_t stage) {
-    ReductionNotes found = notes_of_reduction(
-        keys_, {stage, data_ranks() * context_ranks(), context_ranks(), precision_,
-                imported_.version.at_least(12, 4)});  // pull request 4695
+  void read_communication(const ZeroImport& zero) {
+    ReductionFound found = read_reduction(
+        keys_, {zero.stage(), data_ranks() * context_ranks(), context_ranks(), precision_,
+                zero.offloads(), imported_.version.at_least(12, 4)});  // pull request 4695
+    if (!found.collective.empty())
+      imported_.scenario["strategy"]["gradients"]["collective"] = found.collective;
     for (text::Text& words : found.notes) note(std::move(words));
     idle_ = std::move(found.idle);
     if (context_ranks() == 1) {
@@ -141,8 +143,8 @@ class Import {
     const std::uint64_t stages = keys_.count_or("/pipeline/stages", 1, 1);
     if (stages < 2) return;
     note(
-        fmt::format("pipeline.stages: not taken, the scenario has one stage; --ranks {} and --set "
-                    "parallel.pipeline={} ask for them",
+        fmt::format("parallel.pipeline: 1, pipeline.stages is not taken; --ranks {} and --set "
+                    "parallel.pipeline={} ask for stages",
                     std::max<std::uint64_t>(1, data_ranks() / stages), stages));
   }
 

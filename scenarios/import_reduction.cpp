@@ -11,31 +11,27 @@ const std::string type_of_sequences = "/seq_parallel_communication_data_type";
 
 /// Stage 3 has neither key's choice, and stage 0 all-reduces whatever they say.
 ///   Source  DeepSpeed stage_1_and_2.py, average_tensor
-void note_collective(DeepSpeedKeys& keys, const Reduction& reduction, ReductionNotes& found) {
+void read_collective(DeepSpeedKeys& keys, const Reduction& reduction, ReductionFound& found) {
   if (reduction.ranks == 1 || reduction.stage == 0 || reduction.stage == 3) {
     found.idle.insert({reduce_scatter, multi_rank});
     return;
   }
-  const bool scatters = keys.flag(reduce_scatter, true);
   const bool several = keys.flag(multi_rank, reduction.all_reduces);
-  if (reduction.stage == 2 && (several || !scatters))
-    found.notes.emplace_back(
-        (scatters ? "zero_optimization.use_multi_rank_bucket_allreduce: unless it is false, "
-                    "DeepSpeed all-reduces the gradients of stage 2"
-                  : "zero_optimization.reduce_scatter: false has DeepSpeed all-reduce the "
-                    "gradients of stage 2") +
-        std::string(", which moves twice the bytes of the reduce-scatter here: the network bytes "
-                    "of gradients and their time are a lower bound"));
-  if (reduction.stage == 1 && scatters && !several)
+  const bool scatters = keys.flag(reduce_scatter, true) && !several;
+  if (reduction.stage == 2 && !scatters) found.collective = "all_reduce";
+  if (reduction.stage != 1 || !scatters) return;
+  if (reduction.offloads)
     found.notes.emplace_back(
         "zero_optimization.use_multi_rank_bucket_allreduce: false has DeepSpeed send each rank "
-        "its share of the gradients alone; in stage 1 they are all-reduced here, so network bytes "
-        "are an upper bound");
+        "its share of the gradients alone; in stage 1 with offload_optimizer they are all-reduced "
+        "here, so network bytes are an upper bound");
+  else
+    found.collective = "reduce_scatter";
 }
 
 /// Where ranks share sequences, their type replaces the general one.
 ///   Source  DeepSpeed engine.py, _configure_distributed_model
-void note_type(DeepSpeedKeys& keys, const Reduction& reduction, ReductionNotes& found) {
+void note_type(DeepSpeedKeys& keys, const Reduction& reduction, ReductionFound& found) {
   const bool sequences = reduction.context > 1;
   found.idle.insert(sequences ? type_of_all : type_of_sequences);
   if (reduction.ranks == 1) {
@@ -62,9 +58,9 @@ void note_type(DeepSpeedKeys& keys, const Reduction& reduction, ReductionNotes& 
 
 }  // namespace
 
-ReductionNotes notes_of_reduction(DeepSpeedKeys& keys, const Reduction& reduction) {
-  ReductionNotes found;
-  note_collective(keys, reduction, found);
+ReductionFound read_reduction(DeepSpeedKeys& keys, const Reduction& reduction) {
+  ReductionFound found;
+  read_collective(keys, reduction, found);
   note_type(keys, reduction, found);
   return found;
 }

@@ -193,6 +193,7 @@ json ZeroImport::weights(const std::string& precision) {
       !speculates_)
     weights["h2d"] = "typed";
   if (sharded()) {
+    weights["hooks"] = true;
     const auto size = [&](const char* key, std::uint64_t otherwise, std::uint64_t automatic) {
       return keys_.count_or(zero + key, otherwise, automatic);
     };
@@ -290,6 +291,8 @@ json ZeroImport::gradients(const std::string& precision) {
   gradients["accumulation"] = width == "fp32" ? "fp32" : "fp16";
   if (width == "bf16") note("data_types.grad_accum_dtype: bf16 has the size of fp16");
   if (has_main_gradients(precision)) gradients["main_gradients"] = true;
+  // grads_in_partition, grad_partitions_flat_buffer; below, autograd makes each
+  if (optimizer_ == "none" && stage_ >= 2) gradients["memory"] = "at_start";
   if (optimizer_ == "none") return gradients;
   const bool pins = pinned(offload_optimizer);
   gradients["d2h"] = pins ? "pinned" : "pageable";

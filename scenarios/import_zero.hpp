@@ -23,6 +23,8 @@ class ZeroImport {
              std::vector<text::Text>& notes);
 
   std::uint64_t stage() const { return stage_; }
+  /// The optimizer's states lie outside the GPU.
+  bool offloads() const { return optimizer_ != "none"; }
   /// "resident", "zero_offload", "superoffload" or "zero_infinity", by what is offloaded.
   const std::string& system() const { return system_; }
   /// Offloaded to the CPU or to NVMe without a word about pinning.

@@ -58,6 +58,7 @@ answer::ModelCard model(const ModelQuestion& question) {
     throw description::ScenarioError({{"", 0, 0, "--experts", why, "leave it out"}});
   const models::Model built = models::build_model(architecture);
   models::Workload workload = question.workload;
+  workload.causal_skip = description::Training().causal_skip;
   workload.sequence = question.sequence > 0 ? question.sequence : default_sequence(built);
   const models::StepProgram program = models::build_step_program(built, workload);
   answer::ModelCard card = card_of(built);

@@ -171,13 +171,13 @@ BestMachine answer_of(const MachineQuestion& question, const BoxSearch& found) {
 
 /// A cheaper box, or any, on which what people can run does it with many samples a step.
 void add_more_samples(const explore::Backend& backend, const MachineQuestion& question,
-                      const explore::BoxProgress& progress,
-                      const std::optional<explore::BoxOffer>& answer, BestMachine& out) {
+                      const BoxSearch& first, const explore::BoxProgress& progress,
+                      BestMachine& out) {
   MachineQuestion more = question;
   more.accumulations = {many_micro_batches};
   more.runnable = true;
   constexpr double cent = 0.01;
-  if (answer) more.budget_usd = answer->price_usd - cent;
+  if (first.answer) more.budget_usd = first.answer->price_usd - cent;
   if (out.simulated >= more.most) return;
   more.most -= out.simulated;
   BoxNeed need;
@@ -209,8 +209,7 @@ MachineFound machine(const explore::Backend& backend, const MachineQuestion& que
     for (explore::BoxOffer& offer : *group) shown.push_back(&offer.trial);
   find_needs(backend, need.job, shown);
   MachineFound all{answer_of(question, found), nullptr};
-  if (question.one_micro_batch())
-    add_more_samples(counted, question, looked_at, found.answer, all.answer);
+  if (question.one_micro_batch()) add_more_samples(counted, question, found, looked_at, all.answer);
   all.answer.unanswered = unanswered;
   date_offers(all.answer, question.today);
   if (found.answer) {

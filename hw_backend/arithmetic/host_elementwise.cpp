@@ -13,8 +13,6 @@ constexpr float inverse_root_2_pi = 0.39894228f;
 constexpr float root_2_over_pi = 0.79788456f;
 constexpr float cubic = 0.044715f;
 
-float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-
 float value_of(Activation activation, float x) {
   switch (activation) {
     case Activation::silu:

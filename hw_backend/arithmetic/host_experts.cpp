@@ -4,12 +4,6 @@
 
 namespace spillway::hw_backend {
 
-namespace {
-
-float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-
-}  // namespace
-
 void HostPrimitives::route(const Routing& r, Input logits, float* shares) {
   const auto [wide] = scratch_.take<1>({r.experts});
   for (std::uint32_t token = 0; token < r.tokens; ++token) {

@@ -3,8 +3,11 @@
 #include "hw_backend/arithmetic/host_primitives.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spillway::hw_backend {
+
+inline float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
 template <std::size_t ins, std::size_t outs, class Work>
 void HostPrimitives::map(std::uint64_t count, const std::array<Input, ins>& inputs,

@@ -51,6 +51,17 @@ enum class Landing { flat, states };
 template <>
 inline constexpr auto names_of<Landing> = in_order("flat", "states");
 
+/// When gradients that stay on the GPU get their memory.
+///   at_start     one buffer, which stays between steps
+///   in_backward  each when backward comes to its layer; all are given up after the update
+enum class GradientMemory { at_start, in_backward };
+template <>
+inline constexpr auto names_of<GradientMemory> = in_order("at_start", "in_backward");
+/// How ranks that train on different samples add up a gradient that each of them computed whole.
+enum class GradientCollective { all_reduce, reduce_scatter };
+template <>
+inline constexpr auto names_of<GradientCollective> = in_order("all_reduce", "reduce_scatter");
+
 /// Where gradients go, and in which type. An empty optional is "auto".
 struct GradientsPart {
   GradientPolicy policy = GradientPolicy::resident;
@@ -64,8 +75,10 @@ struct GradientsPart {
   std::uint64_t slabs = 0;
   bool fused_accumulation = true;
   bool main_gradients = false;
+  GradientMemory memory = GradientMemory::at_start;
   bool init_copy = false;
   std::optional<Landing> lands;
+  std::optional<GradientCollective> collective;
   Params reduce_bucket = Params(500'000'000);
 };
 
@@ -107,12 +120,23 @@ void gradients_knobs(Io& io, Part& part) {
       "gradients that stay on the GPU are added to those of type gradients.accumulation with one "
       "micro-batch too: Megatron-LM's main_grad, DeepSpeed's BF16_Optimizer"},
      part.main_gradients);
+  io({"memory",
+      "gradients that stay on the GPU: at_start, one buffer that stays between steps (Megatron-LM, "
+      "ZeRO-3), or in_backward, each from when backward comes to its layer until the update "
+      "(PyTorch's zero_grad with set_to_none)"},
+     part.memory);
   io({"init_copy", "a pageable copy of the flat buffer while it is made"}, part.init_copy);
   io.automatic({"lands",
                 "where offloaded gradients come down: flat, one buffer that they leave again for "
                 "their norm (ZeRO-3), or states, straight to the optimizer's fp32 gradients "
                 "(ZeRO-1 and 2); auto: states for ZeRO-1 and 2 with weights on the GPU"},
                part.lands);
+  io.automatic(
+      {"collective",
+       "how ranks add up gradients: all_reduce, which sends them twice, or reduce_scatter, each to "
+       "the rank that updates it; auto: all_reduce for ZeRO-0 and 1, reduce_scatter for 2 and 3",
+       "zero_optimization.reduce_scatter"},
+      part.collective);
   io({"reduce_bucket", "elements of a bucket that is reduced at once",
       "zero_optimization.reduce_bucket_size"},
      part.reduce_bucket);

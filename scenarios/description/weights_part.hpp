@@ -63,6 +63,7 @@ struct WeightsPart {
   std::optional<Params> buffer_size;
   Params max_in_host;
   bool overlap = true;
+  bool hooks = false;
   WeightCopy h2d = WeightCopy::pinned;
   std::optional<PinnedPolicy> pinned;
   Params persistence_threshold;
@@ -106,6 +107,10 @@ void weights_knobs(Io& io, Part& part) {
       "false: a layer's reads begin when the layer before has left the GPU, and its kernels wait "
       "for all of them"},
      part.overlap);
+  io({"hooks",
+      "the thread that launches kernels runs hooks of ZeRO-3 before each module whose weights are "
+      "gathered, host.module_hooks each, as DeepSpeed does"},
+     part.hooks);
   io({"h2d",
       "weights on the GPU that the CPU updates come back through pinned memory at pcie.h2d; typed: "
       "by a copy that changes type and blocks, converted into memory whose pages are new "

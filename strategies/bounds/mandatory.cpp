@@ -21,6 +21,7 @@ namespace spillway::strategies {
 namespace {
 
 using description::ActivationPolicy;
+using description::GradientMemory;
 using description::GradientPolicy;
 using description::Scenario;
 using result::Lifetime;
@@ -75,8 +76,10 @@ std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
   const std::uint64_t gradients = resident ? held("gpu", peak, of(Purpose::gradients)) : 0;
   if (moves_by_plan(scenario.strategy.activations.policy))  // but logits, which nobody swaps
     return gradients + held("gpu", peak, of(Purpose::logits), &result::PeakEntry::asked_bytes);
-  return gradients + std::max(held_in_passes(peak),
-                              bytes_of(counted.prepared->program, counted.fates, Fate::keep));
+  const bool all_kept = scenario.strategy.gradients.memory == GradientMemory::at_start;
+  return std::max(
+      gradients + held_in_passes(peak),
+      (all_kept ? gradients : 0) + bytes_of(counted.prepared->program, counted.fates, Fate::keep));
 }
 
 /// Bytes of weights and their states that each GPU's planner decides about: every step needs them

@@ -38,6 +38,13 @@ void settle_lands(description::Scenario& scenario) {
       lands_in_states(scenario) ? description::Landing::states : description::Landing::flat;
 }
 
+void settle_collective(description::Scenario& scenario) {
+  using enum description::GradientCollective;
+  if (scenario.parallel.replicas() == 1) return;
+  scenario.strategy.gradients.collective =
+      scatters_gradients(scenario) ? reduce_scatter : all_reduce;
+}
+
 bool has_pool_to_settle(const description::WeightsPart& weights) {
   return weights.home == Home::ssd && has_equal_buffers(weights.pool) &&
          !(weights.buffer_count && weights.buffer_size);
@@ -89,6 +96,7 @@ void settle_knobs(Decided& all) {
   Strategy& strategy = all.scenario.strategy;
   if (plans_steps(strategy.system)) return;
   settle_lands(all.scenario);
+  settle_collective(all.scenario);
   settle_pinned(strategy);
   if (has_pool_to_settle(strategy.weights) || has_chunk_to_settle(strategy) ||
       has_swap_buffers_to_settle(strategy))

@@ -23,6 +23,12 @@ bool sums_before_landing(const description::Scenario& scenario) {
          lands_in_states(scenario);
 }
 
+bool scatters_gradients(const description::Scenario& scenario) {
+  const auto& collective = scenario.strategy.gradients.collective;
+  return collective ? *collective == description::GradientCollective::reduce_scatter
+                    : scenario.parallel.zero_stage >= 2;
+}
+
 std::uint64_t gradients_of_a_step(const description::Scenario& scenario) {
   return scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer
              ? 1

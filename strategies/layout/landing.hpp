@@ -14,6 +14,11 @@ bool lands_in_states(const description::Scenario& scenario);
 /// ... and micro-batches add up on the GPU before, as ZeRO-1 reduces once a step.
 bool sums_before_landing(const description::Scenario& scenario);
 
+/// Ranks add up gradients so that each has the sum of what it updates, and nothing else of it:
+/// `gradients.collective`, auto: where ZeRO shares gradients.
+///   Source  ZeRO (SC'20) 5.2 and 7.2
+bool scatters_gradients(const description::Scenario& scenario);
+
 /// How often in a step a layer's gradients leave the kernels that make them: with each micro-batch,
 /// or once, with `micro_batches` by_layer, whose kernels add them up.
 std::uint64_t gradients_of_a_step(const description::Scenario& scenario);

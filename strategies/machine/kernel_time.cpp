@@ -188,9 +188,10 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
 double launching_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
   const description::HostSpec& host = scenario.machine.host;
   if (!kernel.in_pass) return 0;
-  const bool gathers =
-      scenario.parallel.replicas() > 1 || scenario.strategy.weights.home != description::Home::gpu;
-  const bool hooked = kernel.module && scenario.parallel.zero_stage == 3 && gathers;
+  const description::WeightsPart& weights = scenario.strategy.weights;
+  const bool gathers = scenario.parallel.replicas() > 1 || weights.home != description::Home::gpu;
+  const bool hooked =
+      kernel.module && weights.hooks && scenario.parallel.zero_stage == 3 && gathers;
   return host.launch.value() + (hooked ? host.module_hooks.value() : 0);
 }
 

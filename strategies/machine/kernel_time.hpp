@@ -42,7 +42,7 @@ double product_share(ProductShape shape, const description::GpuSpec& gpu);
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);
 
 /// What a thread of the host takes to launch a kernel of a pass: `host.launch`, and
-/// `host.module_hooks` before a module whose weights ZeRO-3 gathers.
+/// `host.module_hooks` before a module whose weights ZeRO-3 gathers with `weights.hooks`.
 double launching_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);
 
 /// The thread that launches takes at least half as long for a forward pass as the GPU for its

@@ -1,4 +1,5 @@
 #include "scenarios/description/names.hpp"
+#include "strategies/layout/landing.hpp"
 #include "strategies/rules/facts.hpp"
 #include "strategies/rules/tables.hpp"
 
@@ -6,6 +7,8 @@ namespace spillway::strategies::rules {
 
 namespace {
 
+using description::GradientCollective;
+using description::GradientMemory;
 using description::GradientPolicy;
 using description::Home;
 using description::Landing;
@@ -14,6 +17,7 @@ using description::StateWidth;
 
 GradientPolicy gradients_of(const Case& subject) { return subject.parts().gradients.policy; }
 
+bool scatters(const Case& subject) { return scatters_gradients(subject.scenario); }
 bool land_in_states(const Case& subject) {
   return subject.parts().gradients.lands == Landing::states;
 }
@@ -203,6 +207,41 @@ constexpr Rule gradients_rows[] = {
          },
      .why = "only gradients that stay on the GPU are added to others there",
      .hint = "use gradients.policy resident, or main_gradients false"},
+    {.path = "strategy.gradients.collective",
+     .holds = [](const Case& c) { return scatters(c) || c.parallel().zero_stage < 3; },
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.gradients.collective = GradientCollective::reduce_scatter;
+                 },
+                 "ranks of ZeRO-3 have room for their share of a sum alone", true}},
+    {.path = "strategy.gradients.collective",
+     .holds = [](const Case& c) { return !scatters(c) || c.parallel().zero_stage > 0; },
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.gradients.collective = GradientCollective::all_reduce;
+                 },
+                 "each rank of ZeRO-0 updates all weights, and needs all of each sum", true}},
+    {.path = "strategy.gradients.collective",
+     .holds =
+         [](const Case& c) {
+           return !scatters(c) || c.parallel().zero_stage != 1 || c.parallel().replicas() == 1 ||
+                  (gradients_of(c) == GradientPolicy::resident &&
+                   !c.training().optimizer_in_backward);
+         },
+     .why = "ZeRO-1 scatters only gradients that stay on the GPU until the step's update",
+     .hint = "use all_reduce, or parallel.zero_stage 2"},
+    {.path = "strategy.gradients.memory",
+     .holds =
+         [](const Case& c) {
+           return c.parts().gradients.memory == GradientMemory::at_start ||
+                  (gradients_of(c) == GradientPolicy::resident &&
+                   !c.parts().gradients.main_gradients &&
+                   c.parts().overflow_check == OverflowCheck::none);
+         },
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.gradients.memory = GradientMemory::at_start;
+                 },
+                 "only gradients of the type that kernels make, all of which stay on the GPU and "
+                 "are not searched for overflows, come and go with backward",
+                 true}},
     {.path = "strategy.gradients.lands",
      .other = "{}",
      .ground = Ground::contradiction,

@@ -79,6 +79,7 @@ Task<> StreamingRank::end_update(bool overflow, const Numbers& numbers) {
 }
 
 Task<bool> StreamingRank::next_step(bool overflow) {
+  if (sinks.resident) sinks.resident->end_step();
   progress.step_ended(overflow);
   saved->step_ended();
   co_return co_await job.steps->next();

@@ -23,6 +23,7 @@ System greedysnake() {
   system.schedule = Schedule::streaming;
   system.defaults = [] {
     description::Strategy strategy = defaults_of("zero_infinity");
+    strategy.weights.hooks = false;
     strategy.system = "greedysnake";
     strategy.micro_batches = description::MicroBatchOrder::by_layer;
     strategy.weights.persistence_threshold = description::Params(0);

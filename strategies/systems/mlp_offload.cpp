@@ -18,6 +18,7 @@ System mlp_offload() {
     description::Strategy strategy;
     strategy.system = "mlp_offload";
     strategy.weights.home = description::Home::gpu;
+    strategy.weights.hooks = true;
     strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
     strategy.gradients.policy = description::GradientPolicy::host_fp16;
     strategy.gradients.accumulation = description::Width::fp16;

@@ -4,7 +4,8 @@ namespace spillway::strategies {
 
 /// Everything on the GPU: what all offloading systems are compared with. Data parallelism with ZeRO
 /// stages 0-3 and tensor parallelism; activations kept or, with `checkpoint_gpu`, recomputed block
-/// by block.
+/// by block. Gradients come and go as PyTorch's own do; `gradients.memory` at_start is Megatron-LM's
+/// buffer of all.
 ///   Source  Megatron-LM (arXiv 1909.08053), ZeRO (SC'20) sections 5 and 7
 System resident() {
   System system;
@@ -21,6 +22,7 @@ System resident() {
     strategy.gradients.policy = description::GradientPolicy::resident;
     strategy.gradients.accumulation = description::Width::fp16;
     strategy.gradients.reduce_bucket = description::Params(0);
+    strategy.gradients.memory = description::GradientMemory::in_backward;
     strategy.optimizer.device = description::OptimizerDevice::gpu;
     strategy.optimizer.home = description::Home::gpu;
     strategy.overflow_check = description::OverflowCheck::none;

@@ -23,6 +23,7 @@ System ssdtrain() {
     strategy.system = "ssdtrain";
     strategy.activations.policy = description::ActivationPolicy::tensor_cache;
     strategy.activations.homes = {"ssd"};
+    strategy.gradients.memory = description::GradientMemory::at_start;
     strategy.pinned = description::PinnedPolicy::exact;
     strategy.io_engine = description::IoEngine::gds;
     strategy.gpu_allocator = description::GpuAllocator::exact;

@@ -28,6 +28,7 @@ System superoffload() {
     description::Strategy strategy;
     strategy.system = "superoffload";
     strategy.weights.home = description::Home::gpu;
+    strategy.weights.hooks = true;
     strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
     strategy.gradients.policy = description::GradientPolicy::active;
     strategy.optimizer.device = description::OptimizerDevice::cpu;

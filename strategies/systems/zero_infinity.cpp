@@ -17,6 +17,7 @@ System zero_infinity() {
     description::Strategy strategy;
     strategy.system = "zero_infinity";
     strategy.weights.home = description::Home::ssd;
+    strategy.weights.hooks = true;
     strategy.weights.pool = description::PoolKind::monolithic;
     strategy.weights.persistence_threshold = description::Params(100'000);
     strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;

@@ -17,6 +17,7 @@ System zero_offload() {
     description::Strategy strategy;
     strategy.system = "zero_offload";
     strategy.weights.home = description::Home::host;
+    strategy.weights.hooks = true;
     strategy.weights.persistence_threshold = description::Params(100'000);
     strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
     strategy.gradients.policy = description::GradientPolicy::host_fp32;

@@ -98,10 +98,25 @@ TEST(Parts, ReadBackWhatTheyWrite) {
   Strategy strategy;
   strategy.system = "memascend";
   strategy.preset = "p";
-  strategy.weights = {
-      Home::ssd,         PoolKind::adaptive,  3,         23, Params(7), Params(8),  false,
-      WeightCopy::typed, PinnedPolicy::exact, Params(9), {}, {},        Params(10), Params(11),
-      Params(12),        Bytes(4096),         {},        {}};
+  strategy.weights = {Home::ssd,
+                      PoolKind::adaptive,
+                      3,
+                      23,
+                      Params(7),
+                      Params(8),
+                      false,
+                      true,
+                      WeightCopy::typed,
+                      PinnedPolicy::exact,
+                      Params(9),
+                      {},
+                      {},
+                      Params(10),
+                      Params(11),
+                      Params(12),
+                      Bytes(4096),
+                      {},
+                      {}};
   strategy.weights.experts = ExpertPlace::alone;
   strategy.weights.expert_cache = 1_GiB;
   strategy.activations.policy = ActivationPolicy::swap;
@@ -119,8 +134,10 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         3,
                         false,
                         true,
+                        GradientMemory::in_backward,
                         true,
                         Landing::states,
+                        GradientCollective::reduce_scatter,
                         Params(5)};
   strategy.optimizer.paths = {{"nvme", 2.0}, {"pfs", std::nullopt}};
   strategy.optimizer.staleness = any_staleness;

@@ -262,6 +262,17 @@ TEST(PlanMachine, NamesACheaperBoxThatDoesItWithMoreSamplesAStep) {
   EXPECT_TRUE(asked.at("more_samples").is_null());
 }
 
+TEST(PlanMachine, NamesNoBoxAsCheaperThatCostsAsMuch) {
+  LONG_TEST();
+  const nlohmann::json found =
+      spillway("plan machine --model llama-3.2-3b --tokens-per-day 60e6 --budget 6000 --json")
+          .json();
+  ASSERT_FALSE(found.at("answer").is_null());
+  const double price = found.at("answer").at("price_usd");
+  const nlohmann::json& other = found.at("more_samples");
+  EXPECT_TRUE(other.is_null() || other.at("price_usd").get<double>() < price) << other;
+}
+
 TEST(PlanMachine, SaysHowNearItCameAndWhatWouldDo) {
   LONG_TEST();
   const std::string command =

@@ -90,7 +90,7 @@ TEST(RemedyOfNothing, IsSaidWhenNoChangeHelps) {
       "spillway simulate large.json --limit 600 --set model=opt-175b --set training.sequence=2048");
   EXPECT_EQ(ended.exit, 0);
   EXPECT_THAT(ended.out, HasSubstr("Does not fit: "));
-  EXPECT_THAT(ended.out, HasSubstr("No smaller micro-batch, further checkpointing, smaller"));
+  EXPECT_THAT(ended.out, HasSubstr("No smaller micro-batch, further checkpointing, higher"));
   EXPECT_EQ(ended.out.find("It fits with"), std::string::npos);
 }
 

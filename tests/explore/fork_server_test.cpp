@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -288,7 +289,19 @@ TEST(ForkServer, EndsQuietlyWhenNobodyReads) {
   EXPECT_EQ(server.exit_code(), 0);
 }
 
-/// An answer of 4 MB and a reader that waits: meanwhile requests are heard and cancelled.
+/// Waits up to a minute until a pipe holds bytes that nobody has read yet, or none of them.
+void wait_until(int pipe, bool holds_bytes) {
+  for (int i = 0; i < 6000; ++i) {
+    int bytes = -1;
+    ASSERT_EQ(::ioctl(pipe, FIONREAD, &bytes), 0);
+    if ((bytes > 0) == holds_bytes) return;
+    sleep_for(Seconds(0.01));
+  }
+  FAIL() << "nothing changed within a minute";
+}
+
+/// An answer of 4 MB, of which a pipe holds 64 KiB, and a reader that waits: meanwhile requests are
+/// heard and cancelled.
 TEST(ForkServer, ASlowReaderStopsNothing) {
   int in[2], out[2];
   ASSERT_EQ(::pipe(in), 0);
@@ -306,11 +319,12 @@ TEST(ForkServer, ASlowReaderStopsNothing) {
     ForkServer(large, 2, long_enough_s, in[0], out[1]).run();
     ::_exit(0);
   }
-  ::close(in[0]);
   ::close(out[1]);
   write_all(in[1], task(1, json::object()).dump() + "\n" + task(2, json::object()).dump() + "\n");
-  sleep_for(Seconds(0.3));
+  wait_until(out[0], true);
   write_all(in[1], "{\"cancel\": 2}\n");
+  wait_until(in[0], false);
+  ::close(in[0]);
   ::close(in[1]);
   std::string text;
   while (read_into(text, out[0])) {

@@ -63,6 +63,7 @@ TEST(WhatNext, SaysWhereTheGpuWaitsForTheThreadThatLaunches) {
   json scenario = on_gaming_box("gpt2", "resident");
   scenario["machine"] = {{"extends", "workstation_2gpu"}, {"host", {{"module_hooks", "50 ms"}}}};
   scenario["parallel"] = {{"data", 2}, {"zero_stage", 3}};
+  scenario["strategy"]["weights"]["hooks"] = true;
   result::Result now = with_what_ifs(sim(), simulate(sim(), *resolver(scenario)({})));
   EXPECT_EQ(result::limited_by(now), "launches");
   EXPECT_NEAR(*now.next.at("twice the rate of launches").step_time_s, now.step_time_s / 2,
@@ -186,6 +187,19 @@ TEST(CheapestRemedy, KeepsTheSystemAsLongAsItsPartsCanBeSmaller) {
   EXPECT_THAT(remedy->words, testing::HasSubstr("strategy.pinned exact"));
   EXPECT_EQ(remedy->result.system, "zero_infinity");
   EXPECT_FALSE(remedy->result.runs_with->runnable);
+}
+
+// Eight copies of all states of an 8B are too many; shared they leave room, whatever the stage.
+TEST(CheapestRemedy, SharesStatesAmongRanksBeforeItTakesAnotherSystem) {
+  json scenario = on_gaming_box("llama-3.1-8b", "resident");
+  scenario["machine"] = "h100_8gpu";
+  scenario["training"]["micro_batch"] = 1;
+  scenario["parallel"] = {{"data", 8}, {"zero_stage", 0}};
+  ASSERT_FALSE(simulate(sim(), *resolver(scenario)({})).feasible());
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  ASSERT_EQ(remedy->overrides.size(), 1u);
+  EXPECT_EQ(remedy->overrides[0].rfind("parallel.zero_stage=", 0), 0u) << remedy->overrides[0];
 }
 
 TEST(CheapestRemedy, KeepsTheGlobalBatchInSmallerPieces) {

@@ -53,6 +53,28 @@ TEST(TrainingThroughThePageCache, EndsWhereTheReferenceDoes) {
   for (const Way& way : ways) expect_the_reference(way);
 }
 
+// Sums run in rank order whatever carries them: the bits are those of the other collective.
+TEST(TrainingWithEitherCollective, EndsWhereTheReferenceDoes) {
+  const Way ways[] = {
+      {"scattered_once",
+       "resident",
+       {"parallel.data=2", "parallel.zero_stage=1", "training.gradient_accumulation=2",
+        "strategy.gradients.collective=reduce_scatter"},
+       2},
+      {"scattered_in_place",
+       "resident",
+       {"parallel.data=2", "parallel.zero_stage=1", "training.precision=fp16_mixed",
+        "strategy.overflow_check=fused", "strategy.gradients.collective=reduce_scatter"},
+       2},
+      {"reduced_whole",
+       "zero_offload",
+       {"strategy.weights.home=gpu", "parallel.data=2", "parallel.zero_stage=2",
+        "training.gradient_accumulation=2", "strategy.gradients.collective=all_reduce"},
+       2},
+  };
+  for (const Way& way : ways) expect_the_reference(way);
+}
+
 TEST(TrainingWithMainGradients, EndsWhereTheReferenceDoes) {
   const Way ways[] = {
       {"main",

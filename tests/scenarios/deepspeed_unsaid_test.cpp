@@ -49,7 +49,7 @@ TEST(ImportDeepSpeed, SaysThatAutocastMultipliesIn16Bits) {
 
 TEST(ImportDeepSpeed, SaysThatStagesAreNotTaken) {
   EXPECT_THAT(notes(R"({"pipeline": {"stages": 2}})"),
-              Contains("pipeline.stages: not taken, the scenario has one stage; --ranks 1 and "
+              Contains("parallel.pipeline: 1, pipeline.stages is not taken; --ranks 1 and "
                        "--set parallel.pipeline=2 ask for them"));
   EXPECT_THAT(notes(R"({"pipeline": {"stages": "auto"}})"),
               Not(Contains(HasSubstr("pipeline.stages"))));

@@ -70,14 +70,17 @@ TEST(SimGpu, WaitsForTheThreadThatLaunchesItsKernels) {
 
 TEST(SimGpu, HooksAreThoseOfModulesWhoseWeightsZero3Gathers) {
   using description::Home;
-  const std::tuple<std::uint64_t, Home, bool> cases[] = {
-      {2, Home::host, false}, {3, Home::host, true}, {3, Home::gpu, false}};
-  for (const auto& [stage, home, hooked] : cases) {
+  const std::tuple<std::uint64_t, Home, bool, bool> cases[] = {{2, Home::host, true, false},
+                                                               {3, Home::host, true, true},
+                                                               {3, Home::host, false, false},
+                                                               {3, Home::gpu, true, false}};
+  for (const auto& [stage, home, hooks, hooked] : cases) {
     description::Scenario scenario = one_gpu();
     scenario.machine.host.launch = Seconds(50e-6);
     scenario.machine.host.module_hooks = Seconds(200e-6);
     scenario.parallel.zero_stage = stage;
     scenario.strategy.weights.home = home;
+    scenario.strategy.weights.hooks = hooks;
     run(scenario, [hooked = hooked](Machine& machine, Rank rank) -> Task<> {
       models::Operator norm, sum;
       norm.function = models::OperatorFunction::norm;

@@ -1,6 +1,21 @@
 #include "strategies/parts/update/gradient_sink.hpp"
 
+#include "strategies/layout/landing.hpp"
+
 namespace spillway::strategies {
+
+Op sum_over_ranks(Machine& machine, Rank rank, const Job& job, std::uint32_t weight,
+                  const View& whole, const NumberFormat& format, const After& after) {
+  const Group group = job.reduce_group(rank, weight);
+  if (!scatters_gradients(job.scenario))
+    return machine.collective(rank, group, Collective::all_reduce, whole, whole, after,
+                              format.type);
+  const std::uint64_t ways = job.row(weight).shards.state_ways();
+  const std::uint64_t share = format.bytes(job.share(weight, ways));
+  return machine.collective(rank, group, Collective::reduce_scatter, whole.part(0, ways * share),
+                            whole.part(job.member(rank, weight) * share, share), after,
+                            format.type);
+}
 
 GradientKernels::GradientKernels(Machine& machine, Rank rank, const Job& job)
     : machine_(machine),

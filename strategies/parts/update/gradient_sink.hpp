@@ -46,6 +46,11 @@ class GradientSink {
   virtual Task<> init() = 0;
   /// Ranks that share the weight's gradient.
   virtual std::uint64_t ways(std::uint32_t weight) const = 0;
+  /// GPU memory that `begin` takes: none of a gradient that has its memory already.
+  virtual std::uint64_t bytes_to_begin(std::uint32_t /*weight*/) const { return 0; }
+  /// Backward comes to a layer that makes the gradient.
+  ///   Throws  OutOfMemory
+  virtual void begin(std::uint32_t /*weight*/) {}
   /// Kernels write, or add to, the sink's own gradient: `own` has it.
   virtual bool in_place(std::uint32_t /*weight*/) const { return false; }
   virtual View own(std::uint32_t weight) const = 0;
@@ -62,6 +67,11 @@ class GradientSink {
   /// Waits until no more than `bytes` are still being written to storage.
   virtual Task<> settle(std::uint64_t /*bytes*/) { co_return; }
 };
+
+/// Ranks add up a gradient of `format` that each of them has whole, with room for all their shares:
+/// each gets all of it, or, where gradients are scattered, the share that its optimizer reads.
+Op sum_over_ranks(Machine& machine, Rank rank, const Job& job, std::uint32_t weight,
+                  const View& whole, const NumberFormat& format, const After& after);
 
 /// A view with the type of what is in it.
 struct TypedView {

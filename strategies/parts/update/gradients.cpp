@@ -1,5 +1,7 @@
 #include "strategies/parts/update/gradients.hpp"
 
+#include "strategies/layout/landing.hpp"
+
 namespace spillway::strategies {
 
 Gradients::Gradients(Machine& machine, Rank rank, const Job& job,
@@ -24,9 +26,13 @@ Task<> Gradients::init() {
 
 std::uint64_t Gradients::gpu_bytes(std::uint32_t layer) const {
   std::uint64_t bytes = 0;
-  for (const LayerWeight& slot : job_.plans.layers[layer].weights)
-    if (trains(slot) && !sink_->in_place(slot.weight) && !tied_[slot.weight])
+  for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
+    if (!trains(slot)) continue;
+    if (const std::uint64_t own = sink_->bytes_to_begin(slot.weight))
+      bytes += machine_.gpu_charge(own);
+    if (!sink_->in_place(slot.weight) && !tied_[slot.weight])
       bytes += machine_.gpu_charge(gathered_bytes(slot));
+  }
   return bytes;
 }
 
@@ -47,10 +53,12 @@ Task<LayerGradients> Gradients::begin_layer(std::uint32_t layer, MicroBatch micr
   gradients.slot = std::make_shared<Semaphore::Lock>(std::move(slot_of_two));
   const LayerPlan& plan = job_.plans.layers[layer];
   std::uint64_t bytes = 0;
-  for (const LayerWeight& slot : plan.weights)
-    if (trains(slot) && micro.makes(slot) && !sink_->in_place(slot.weight) && slot.owned &&
-        !tied_[slot.weight])
+  for (const LayerWeight& slot : plan.weights) {
+    if (!trains(slot) || !micro.makes(slot)) continue;
+    sink_->begin(slot.weight);
+    if (!sink_->in_place(slot.weight) && slot.owned && !tied_[slot.weight])
       bytes += gathered_bytes(slot);
+  }
   if (bytes)
     gradients.buffer = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
   std::uint64_t offset = 0;
@@ -92,18 +100,17 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
   return whole.part(member * bytes, bytes);
 }
 
-/// ZeRO-2 and 3 leave each rank its share; below, all ranks get the sum: once a step when
-/// micro-batches add up on the GPU, each time when they do so in host memory.
+/// ZeRO-2 and 3 leave each rank its share of each micro-batch's sum; below, sums are made once a
+/// step when micro-batches add up on the GPU, each time when they do so in host memory.
 Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro) {
   const TensorRow& row = job_.row(slot.weight);
   if (row.shards.ways == 1) return computed;
-  const ElementType type = row.gradient_format().type;
-  const Group group = job_.reduce_group(rank_, slot.weight);
-  if (row.shards.gradient_ways() > 1)
-    return machine_.collective(rank_, group, Collective::reduce_scatter, whole,
-                               own_part(slot, whole), computed, type);
+  if (row.shards.gradient_ways() > 1 && scatters_gradients(job_.scenario))
+    return machine_.collective(rank_, job_.reduce_group(rank_, slot.weight),
+                               Collective::reduce_scatter, whole, own_part(slot, whole), computed,
+                               row.gradient_format().type);
   if (!sink_->reduces(slot.weight, micro.last)) return computed;  // at the end of the step
-  return machine_.collective(rank_, group, Collective::all_reduce, whole, whole, computed, type);
+  return sum_over_ranks(machine_, rank_, job_, slot.weight, whole, row.gradient_format(), computed);
 }
 
 std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,

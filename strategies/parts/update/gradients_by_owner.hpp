@@ -18,6 +18,10 @@ class GradientsByOwner final : public GradientSink {
 
   Task<> init() override;
   std::uint64_t ways(std::uint32_t weight) const override { return of(weight).ways(weight); }
+  std::uint64_t bytes_to_begin(std::uint32_t weight) const override {
+    return of(weight).bytes_to_begin(weight);
+  }
+  void begin(std::uint32_t weight) override { of(weight).begin(weight); }
   bool in_place(std::uint32_t weight) const override { return of(weight).in_place(weight); }
   View own(std::uint32_t weight) const override { return of(weight).own(weight); }
   bool reduces(std::uint32_t weight, bool last_micro) const override {

@@ -56,7 +56,36 @@ ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job
       widens_(format_.widens(job.tensors)),
       alone_(job.scenario.strategy.gradients.policy == description::GradientPolicy::resident),
       buffer_(machine, rank, job, Spread::as_gradients, format_),
-      replay_(replay) {}
+      replay_(replay),
+      in_backward_(!replay && job.scenario.strategy.gradients.memory ==
+                                  description::GradientMemory::in_backward),
+      own_(job.model.weights.size()) {}
+
+Task<> ResidentGradients::init() {
+  if (!in_backward_) co_await buffer_.init();
+}
+
+std::uint64_t ResidentGradients::bytes_to_begin(std::uint32_t weight) const {
+  return in_backward_ && !own_[weight] ? buffer_.bytes(weight) : 0;
+}
+
+void ResidentGradients::begin(std::uint32_t weight) {
+  if (const std::uint64_t bytes = bytes_to_begin(weight))
+    own_[weight] = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
+}
+
+View ResidentGradients::own(std::uint32_t weight) const {
+  return in_backward_ ? own_[weight].view() : buffer_.at(weight);
+}
+
+void ResidentGradients::end_step() {
+  for (Buffer& each : own_) each.reset();
+}
+
+View ResidentGradients::all() const {
+  ENSURE(!in_backward_, "gradients that have memory of their own, as one");
+  return buffer_.all();
+}
 
 bool ResidentGradients::in_place(std::uint32_t weight) const {
   if (replay_) return false;
@@ -87,10 +116,8 @@ void ResidentGradients::issue(GradientShare& share, MicroBatch micro) {
   if (!sums_locally(share.weight)) return;
   share.ready = keep(share, micro.first, share.ready);
   if (!micro.last || job_.row(share.weight).shards.ways == 1) return;
-  const View whole = own(share.weight);
-  share.ready =
-      machine_.collective(rank_, job_.reduce_group(rank_, share.weight), Collective::all_reduce,
-                          whole, whole, share.ready, format(share.weight).type);
+  share.ready = sum_over_ranks(machine_, rank_, job_, share.weight, own(share.weight),
+                               format(share.weight), share.ready);
 }
 
 /// To the sum that stays here; with a replay, to the one that it is to be in.

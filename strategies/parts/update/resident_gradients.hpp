@@ -19,14 +19,14 @@ class ResidentBuffer {
   ///   Throws  OutOfMemory
   Task<> init();
   View at(std::uint32_t weight) const { return buffer_.view(offset_[weight], bytes(weight)); }
+  /// In whole sectors; 0 of a weight that is not trained.
+  std::uint64_t bytes(std::uint32_t weight) const;
   View all() const { return buffer_.view(); }
   /// Of all().
   ElementType type() const { return format_.of_all(job_.tensors); }
   NumberFormat format(std::uint32_t weight) const { return format_.of(job_.row(weight)); }
 
  private:
-  std::uint64_t bytes(std::uint32_t weight) const;
-
   Machine& machine_;
   Rank rank_;
   const Job& job_;
@@ -41,23 +41,29 @@ class ResidentBuffer {
 ///   them and one type does for both, else by a kernel of their own
 ///   Beside those that leave (optimizer.cpu_share), each micro-batch is reduced before it is added,
 ///            as theirs are: all gradients of a step have been rounded alike
-///   Replay   sums begin and end as a recorded training says
+///   Replay   sums begin and end as a recorded training says, and have their memory from the start
 class ResidentGradients final : public GradientSink {
  public:
   /// `replay` null: a sum for each step.
   ResidentGradients(Machine& machine, Rank rank, const Job& job, Replay* replay);
 
-  Task<> init() override { return buffer_.init(); }
+  Task<> init() override;
   std::uint64_t ways(std::uint32_t weight) const override {
     return job_.row(weight).shards.gradient_ways();
   }
+  std::uint64_t bytes_to_begin(std::uint32_t weight) const override;
+  void begin(std::uint32_t weight) override;
   bool in_place(std::uint32_t weight) const override;
-  View own(std::uint32_t weight) const override { return buffer_.at(weight); }
+  View own(std::uint32_t weight) const override;
   bool reduces(std::uint32_t weight, bool last_micro) const override;
   void issue(GradientShare& share, MicroBatch micro) override;
   Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
 
-  View all() const { return buffer_.all(); }
+  /// The update has read them all.
+  void end_step();
+
+  /// Of gradients with memory from the start.
+  View all() const;
   /// The part of a gradient that this rank's optimizer reads.
   View share(std::uint32_t weight) const;
   /// Of all().
@@ -78,6 +84,8 @@ class ResidentGradients final : public GradientSink {
   bool alone_;  ///< all stay; else micro-batches add up in the order of those that leave
   ResidentBuffer buffer_;
   Replay* replay_;
+  bool in_backward_;         ///< gradients.memory
+  std::vector<Buffer> own_;  ///< by weight, with gradients.memory in_backward
 };
 
 }  // namespace spillway::strategies

@@ -119,16 +119,17 @@ void attention_repeats(Device& device, Report& report) {
   }
 }
 
-constexpr Check checks[] = {
-    {"AttentionIsTheProcessors", attentions},
-    {"AttentionInSeveralBlocksIsTheProcessors", attention_in_blocks},
-    {"AttentionDropsWhatTheProcessorDrops", attention_drops},
-    {"AttentionRepeats", attention_repeats},
-    {"KeysThatJoinOthersAreTheProcessors", joining_keys},
-};
-
 }  // namespace
 
-std::span<const Check> attention_checks() { return checks; }
+std::span<const Check> attention_checks() {
+  static constexpr Check checks[] = {
+      {"AttentionIsTheProcessors", attentions},
+      {"AttentionInSeveralBlocksIsTheProcessors", attention_in_blocks},
+      {"AttentionDropsWhatTheProcessorDrops", attention_drops},
+      {"AttentionRepeats", attention_repeats},
+      {"KeysThatJoinOthersAreTheProcessors", joining_keys},
+  };
+  return checks;
+}
 
 }  // namespace spillway::hw_backend

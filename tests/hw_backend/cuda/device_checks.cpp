@@ -255,20 +255,21 @@ void chains(Device& device, Report& report) {
   device.unpin(bytes);
 }
 
-constexpr Check checks[] = {
-    {"CallsFollowThoseOfOtherStreams", chains},
-    {"CollectivesAddInRankOrder", collectives},
-    {"CopiesArriveWhole", copies},
-    {"FetchReadsANumber", fetches},
-    {"AStreamKeepsItsOrder", order},
-    {"ErrorsReachWhoAsked", errors},
-    {"FullMemoryIsAnErrorAndNoMore", full_memory},
-    {"MemoryMayBePinnedTwice", pins},
-    {"NothingRunsAfterQuiescence", quiescence},
-};
-
 }  // namespace
 
-std::span<const Check> device_checks() { return checks; }
+std::span<const Check> device_checks() {
+  static constexpr Check checks[] = {
+      {"CallsFollowThoseOfOtherStreams", chains},
+      {"CollectivesAddInRankOrder", collectives},
+      {"CopiesArriveWhole", copies},
+      {"FetchReadsANumber", fetches},
+      {"AStreamKeepsItsOrder", order},
+      {"ErrorsReachWhoAsked", errors},
+      {"FullMemoryIsAnErrorAndNoMore", full_memory},
+      {"MemoryMayBePinnedTwice", pins},
+      {"NothingRunsAfterQuiescence", quiescence},
+  };
+  return checks;
+}
 
 }  // namespace spillway::hw_backend

@@ -173,20 +173,21 @@ void zeros(Device& device, Report& report) {
   session.equal("zero", x);
 }
 
-constexpr Check checks[] = {
-    {"ConversionsHaveTheBitsOfTheProcessors", conversions},
-    {"RoundingsHaveTheBitsOfTheProcessors", roundings},
-    {"SumsHaveTheBitsOfTheProcessors", sums},
-    {"SlicesMayBeginAtAnyElement", slices},
-    {"ActivationsAreTheProcessors", activation_functions},
-    {"GatesMayWorkInPlace", gates_in_place},
-    {"DropoutDropsWhatTheProcessorDrops", dropouts},
-    {"FirstValuesHaveTheBitsOfTheProcessors", first_values},
-    {"ZerosAreWhereTheyWereAskedFor", zeros},
-};
-
 }  // namespace
 
-std::span<const Check> element_checks() { return checks; }
+std::span<const Check> element_checks() {
+  static constexpr Check checks[] = {
+      {"ConversionsHaveTheBitsOfTheProcessors", conversions},
+      {"RoundingsHaveTheBitsOfTheProcessors", roundings},
+      {"SumsHaveTheBitsOfTheProcessors", sums},
+      {"SlicesMayBeginAtAnyElement", slices},
+      {"ActivationsAreTheProcessors", activation_functions},
+      {"GatesMayWorkInPlace", gates_in_place},
+      {"DropoutDropsWhatTheProcessorDrops", dropouts},
+      {"FirstValuesHaveTheBitsOfTheProcessors", first_values},
+      {"ZerosAreWhereTheyWereAskedFor", zeros},
+  };
+  return checks;
+}
 
 }  // namespace spillway::hw_backend

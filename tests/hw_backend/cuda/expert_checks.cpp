@@ -4,7 +4,7 @@ namespace spillway::hw_backend {
 
 namespace {
 
-constexpr std::uint64_t widths[] = {24, 37, 2100};
+constexpr std::uint64_t hidden_sizes[] = {24, 37, 2100};
 
 /// An uneven load, with an expert that nobody chooses.
 Routing routing_for(models::RouterRule rule) {
@@ -43,9 +43,9 @@ void routers(Device& device, Report& report) {
     }
 }
 
-void copies(Device& device, Report& report) {
+void token_copies(Device& device, Report& report) {
   for (const Element type : all_types)
-    for (const std::uint64_t width : widths) {
+    for (const std::uint64_t width : hidden_sizes) {
       Session session(device, report);
       const Routing r = routing_for(models::RouterRule::softmax_of_chosen);
       Operand x(device, r.tokens * width, type, 1), shares(device, r.copies(), Element::fp32, 2);
@@ -74,7 +74,7 @@ void copies(Device& device, Report& report) {
 void weighed_rows(Device& device, Report& report) {
   constexpr std::uint64_t rows = 70;
   for (const Element type : all_types)
-    for (const std::uint64_t width : widths) {
+    for (const std::uint64_t width : hidden_sizes) {
       Session session(device, report);
       Operand x(device, rows * width, type, 1), weights(device, rows, type, 2, 2);
       Operand y(device, rows * width, type, 3), dy(device, rows * width, type, 4);
@@ -90,14 +90,15 @@ void weighed_rows(Device& device, Report& report) {
     }
 }
 
-constexpr Check checks[] = {
-    {"RoutersShareOutAsTheProcessorsDo", routers},
-    {"CopiesOfTokensGoAndComeAsTheProcessors", copies},
-    {"RowsAreWeighedAsTheProcessors", weighed_rows},
-};
-
 }  // namespace
 
-std::span<const Check> expert_checks() { return checks; }
+std::span<const Check> expert_checks() {
+  static constexpr Check checks[] = {
+      {"RoutersShareOutAsTheProcessorsDo", routers},
+      {"CopiesOfTokensGoAndComeAsTheProcessors", token_copies},
+      {"RowsAreWeighedAsTheProcessors", weighed_rows},
+  };
+  return checks;
+}
 
 }  // namespace spillway::hw_backend

@@ -168,20 +168,21 @@ void biases_and_sums_of_rows(Device& device, Report& report) {
     }
 }
 
-constexpr Check checks[] = {
-    {"ProductsAreTheProcessors", products},
-    {"ProductsOfSixteenBitsMayBeFp32", sixteen_bit_products_in_fp32},
-    {"ProductsOfThinMatricesAreTheProcessors", products_of_thin_matrices},
-    {"ProductsOfSeveralTilesAreTheProcessors", products_of_several_tiles},
-    {"AddingIsAProductAndASum", adding_is_a_product_and_a_sum},
-    {"ProductsHaveTheSameBitsAnywhere", products_have_the_same_bits_anywhere},
-    {"ALayersProductsHaveTheSameBitsAnywhere", layers_products_have_the_same_bits_anywhere, true},
-    {"ProductsRepeat", products_repeat},
-    {"BiasesAndSumsOfRowsAreTheProcessors", biases_and_sums_of_rows},
-};
-
 }  // namespace
 
-std::span<const Check> matrix_checks() { return checks; }
+std::span<const Check> matrix_checks() {
+  static constexpr Check checks[] = {
+      {"ProductsAreTheProcessors", products},
+      {"ProductsOfSixteenBitsMayBeFp32", sixteen_bit_products_in_fp32},
+      {"ProductsOfThinMatricesAreTheProcessors", products_of_thin_matrices},
+      {"ProductsOfSeveralTilesAreTheProcessors", products_of_several_tiles},
+      {"AddingIsAProductAndASum", adding_is_a_product_and_a_sum},
+      {"ProductsHaveTheSameBitsAnywhere", products_have_the_same_bits_anywhere},
+      {"ALayersProductsHaveTheSameBitsAnywhere", layers_products_have_the_same_bits_anywhere, true},
+      {"ProductsRepeat", products_repeat},
+      {"BiasesAndSumsOfRowsAreTheProcessors", biases_and_sums_of_rows},
+  };
+  return checks;
+}
 
 }  // namespace spillway::hw_backend

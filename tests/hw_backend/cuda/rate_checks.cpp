@@ -278,15 +278,16 @@ void attention_rates(Device& device, Report& report) {
   report.expect(2 * work / back > 0.1 * products, "attention backward is far from it, too");
 }
 
-constexpr Check checks[] = {
-    {"CopiesReachTheLinksRate", copy_rates, true},
-    {"CopiesAndProductsOverlap", overlap, true},
-    {"KernelsReachTheMemorysRate", kernel_rates, true},
-    {"AttentionOfASevenBillionModel", attention_rates, true},
-};
-
 }  // namespace
 
-std::span<const Check> rate_checks() { return checks; }
+std::span<const Check> rate_checks() {
+  static constexpr Check checks[] = {
+      {"CopiesReachTheLinksRate", copy_rates, true},
+      {"CopiesAndProductsOverlap", overlap, true},
+      {"KernelsReachTheMemorysRate", kernel_rates, true},
+      {"AttentionOfASevenBillionModel", attention_rates, true},
+  };
+  return checks;
+}
 
 }  // namespace spillway::hw_backend

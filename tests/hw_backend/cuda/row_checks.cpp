@@ -256,16 +256,17 @@ void late_rotations(Device& device, Report& report) {
   }
 }
 
-constexpr Check checks[] = {
-    {"NormsAreTheProcessors", norms},           {"SoftmaxesAreTheProcessors", softmaxes},
-    {"LossesAreTheProcessors", losses},         {"EmbeddingsAreTheProcessors", embeddings},
-    {"RotationsAreTheProcessors", rotations},   {"LateRotationsAreTheProcessors", late_rotations},
-    {"LongRowsAreTheProcessors", long_rows},    {"SumsOverRowsAreTheProcessors", sums_over_rows},
-    {"MagnitudesAreTheProcessors", magnitudes},
-};
-
 }  // namespace
 
-std::span<const Check> row_checks() { return checks; }
+std::span<const Check> row_checks() {
+  static constexpr Check checks[] = {
+      {"NormsAreTheProcessors", norms},           {"SoftmaxesAreTheProcessors", softmaxes},
+      {"LossesAreTheProcessors", losses},         {"EmbeddingsAreTheProcessors", embeddings},
+      {"RotationsAreTheProcessors", rotations},   {"LateRotationsAreTheProcessors", late_rotations},
+      {"LongRowsAreTheProcessors", long_rows},    {"SumsOverRowsAreTheProcessors", sums_over_rows},
+      {"MagnitudesAreTheProcessors", magnitudes},
+  };
+  return checks;
+}
 
 }  // namespace spillway::hw_backend

@@ -144,16 +144,17 @@ void overflows(Device& device, Report& report) {
       }
 }
 
-constexpr Check checks[] = {
-    {"OverflowsAreFound", overflows},
-    {"AdamHasTheBitsOfTheProcessors", adam},
-    {"AdamsLinesHaveTheBitsOfTheProcessors", adam_by_parts},
-    {"GradientDescentHasTheBitsOfTheProcessors", sgd},
-    {"StepsWithMomentumHaveTheBitsOfTheProcessors", with_momentum},
-};
-
 }  // namespace
 
-std::span<const Check> state_checks() { return checks; }
+std::span<const Check> state_checks() {
+  static constexpr Check checks[] = {
+      {"OverflowsAreFound", overflows},
+      {"AdamHasTheBitsOfTheProcessors", adam},
+      {"AdamsLinesHaveTheBitsOfTheProcessors", adam_by_parts},
+      {"GradientDescentHasTheBitsOfTheProcessors", sgd},
+      {"StepsWithMomentumHaveTheBitsOfTheProcessors", with_momentum},
+  };
+  return checks;
+}
 
 }  // namespace spillway::hw_backend

@@ -168,6 +168,7 @@ class Swapped : public ::testing::TestWithParam<std::string> {
  protected:
   result::Result run_with(Fate fate, const Overrides& overrides = {}) {
     description::Scenario scenario = small_model(GetParam(), "resident", overrides);
+    scenario.strategy.gradients.memory = description::GradientMemory::at_start;
     const auto shared = std::make_shared<const Prepared>(prepare(scenario));
     const Prepared& prepared = *shared;
     ActivationPlan fates = keep_everything(prepared.program);

@@ -133,6 +133,25 @@ constexpr Breaks of_gradients_and_weights[] = {
     {"zero_offload", [](Scenario& s) { s.strategy.gradients.policy = GradientPolicy::ssd_fp32; }},
     {"zero_infinity", [](Scenario& s) { s.training.optimizer_state = StateWidth::bf16; }},
     {"lohan", [](Scenario& s) { s.strategy.gradients.convert = ConvertOn::gpu; }},
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.zero_stage = 3;
+       s.strategy.gradients.collective = GradientCollective::all_reduce;
+     }},
+    {"resident",
+     [](Scenario& s) {
+       s.parallel.zero_stage = 0;
+       s.strategy.gradients.collective = GradientCollective::reduce_scatter;
+     }},
+    {"zero_offload",
+     [](Scenario& s) { s.strategy.gradients.memory = GradientMemory::in_backward; }},
+    {"zero_offload",
+     [](Scenario& s) {
+       s.parallel.data = 2;
+       s.parallel.zero_stage = 1;
+       s.strategy.weights.home = Home::gpu;
+       s.strategy.gradients.collective = GradientCollective::reduce_scatter;
+     }},
     {"memascend", [](Scenario& s) { s.strategy.gradients.lands = Landing::states; }},
     {"smart_infinity", [](Scenario& s) { s.strategy.gradients.lands = Landing::states; }},
     {"zero_offload",

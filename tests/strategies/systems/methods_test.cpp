@@ -32,7 +32,8 @@ std::uint64_t padded_bytes(const models::Model& model, bool frozen, std::uint64_
 // 2 B for every weight, 2 B for an adapter's gradient and 12 B for its master and states.
 TEST(Adapters, AloneHaveGradientsAndStates) {
   for (const Overrides& adapters : {lora, with(lora, {"training.lora.dora=true"})}) {
-    const description::Scenario scenario = small_model("llama", "resident", adapters);
+    const description::Scenario scenario =
+        small_model("llama", "resident", with(adapters, {"strategy.gradients.memory=at_start"}));
     const models::Model model = model_of(scenario);
     const result::PeakBytes gpu = count(scenario).result.gpu;
     EXPECT_EQ(at_peak(gpu, "weights"),

@@ -8,7 +8,8 @@ namespace {
 using result::Phase;
 
 TEST(Resident, SixteenBytesPerParameterOfGpt2) {
-  const description::Scenario scenario = example("gpt2_resident");
+  const description::Scenario scenario =
+      example("gpt2_resident", {"strategy.gradients.memory=at_start"});
   const models::Model model = model_of(scenario);
   const result::PeakBytes gpu = count(scenario).result.gpu;
   EXPECT_EQ(at_peak(gpu, "weights"), padded(model, 2, 4096));
@@ -52,9 +53,11 @@ TEST(Resident, FlattensTheGradientsOfASubgroupAtATime) {
 }
 
 TEST(Resident, KeepsWhatEveryBlockSavesOrOneBlockAtATime) {
-  const description::Scenario keep = example("gpt2_resident");
+  const description::Scenario keep =
+      example("gpt2_resident", {"strategy.gradients.memory=at_start"});
   const description::Scenario recompute =
-      example("gpt2_resident", {"strategy.activations.policy=checkpoint_gpu"});
+      example("gpt2_resident",
+              {"strategy.gradients.memory=at_start", "strategy.activations.policy=checkpoint_gpu"});
   const Prepared prepared = prepare(keep);
   // what 12 blocks save beside their inputs, which are kept either way, and the largest pass
   const TensorTable tensors = decide_tensors(keep, prepared).at(0);
@@ -219,8 +222,9 @@ TEST(Resident, PagedStatesLieInHostMemory) {
 // Of gradients there are those of two layers at most; behind backward nothing is left to update.
 TEST(Resident, AnUpdateDuringBackwardKeepsNoGradients) {
   const auto run = [](const char* during) {
-    return simulate(example("gpt2_resident",
-                            {"training.precision=bf16", "strategy.overflow_check=none", during}));
+    return simulate(
+        example("gpt2_resident", {"training.precision=bf16", "strategy.overflow_check=none",
+                                  "strategy.gradients.memory=at_start", during}));
   };
   const result::Result behind = run("training.optimizer_in_backward=false");
   const result::Result during = run("training.optimizer_in_backward=true");

@@ -45,6 +45,45 @@ TEST(GradientKnobs, AddingFp32InHostMemoryIsNoConversion) {
   EXPECT_EQ(backward.cpu_traffic[static_cast<std::size_t>(CpuWork::convert)], 8 * swapped);
 }
 
+// The peak is at the second of twelve blocks from the end: gradients of the embedding, which is the
+// head, of the last norm and of two blocks are there; from the start they are those of all weights.
+TEST(GradientKnobs, GradientsThatComeWithBackwardMeetFewerActivations) {
+  constexpr double embedding = 50257 * 768, block = 7'087'872, norm = 2 * 768,
+                   positions = 1024 * 768;
+  constexpr double all = 2 * (embedding + positions + 12 * block + norm);
+  constexpr double met = 2 * (embedding + 2 * block + norm);
+  const auto peak = [](const char* memory, const char* micro_batches) {
+    return count(example("gpt2_resident",
+                         {std::string("strategy.gradients.memory=") + memory,
+                          std::string("training.gradient_accumulation=") + micro_batches}))
+        .result.gpu;
+  };
+  const result::PeakBytes stay = peak("at_start", "1"), come = peak("in_backward", "1");
+  EXPECT_NEAR(at_peak(stay, "gradients"), all, 0.001 * all);
+  EXPECT_NEAR(at_peak(come, "gradients"), met, 0.001 * met);
+  EXPECT_LT(come.total, stay.total);
+  // sums of the first micro-batch are there when the second one's backward begins
+  EXPECT_NEAR(at_peak(peak("in_backward", "2"), "gradients"), all, 0.001 * all);
+}
+
+// A ring of four sends 3/4 of all gradients once when it scatters their sum, and again when every
+// rank gets all of it; gathering the renewed weights is the same in both.
+TEST(GradientKnobs, AllReduceSendsTwiceWhatReduceScatterDoes) {
+  constexpr std::uint64_t ranks = 4, once = (ranks - 1) * 2 * parameters;
+  const auto sent = [](const char* stage, const char* collective) {
+    const Overrides overrides{"strategy.system=resident", "parallel.data=4",
+                              std::string("parallel.zero_stage=") + stage,
+                              std::string("strategy.gradients.collective=") + collective};
+    return count(example("llama8b_four_gpus", overrides)).result.io.network;
+  };
+  for (const char* stage : {"1", "2"}) {
+    const std::uint64_t scattered = sent(stage, "reduce_scatter");
+    EXPECT_NEAR(sent(stage, "all_reduce") - scattered, once, 0.001 * once);
+    EXPECT_EQ(sent(stage, "auto"), *stage == '1' ? sent(stage, "all_reduce") : scattered);
+    EXPECT_NEAR(scattered, 2 * once, 0.001 * once);
+  }
+}
+
 TEST(GradientKnobs, PageableCopiesRunAtTheirOwnRateThroughBounceBuffers) {
   const Overrides cpu{"strategy.gradients.convert=cpu"};
   Overrides pageable = cpu;
