@@ -40,6 +40,10 @@ void add_plan(CLI::App& app) {
       ->delimiter(',')
       ->required();
   add_plan_options(*own, *largest);
+  own->add_option("--accumulation", largest->accumulations,
+                  "micro-batches a step, between which gradients are kept; else 1")
+      ->expected(1)
+      ->check(positive_number());
   add_plan_ending(*own, *largest);
   own->footer(
       "Example:\n  spillway plan largest --model qwen2.5 --machine gaming_4090 --system memascend");

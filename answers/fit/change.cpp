@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace spillway::answers {
@@ -144,17 +145,17 @@ struct TriedStep {
   double price() const { return price_usd.value_or(std::numeric_limits<double>::infinity()); }
 };
 
-/// The step with half of the micro-batch; nothing: that is one sample.
-std::optional<Step> halved(const Step& step, const Scenario& scenario) {
-  const std::uint64_t half = scenario.training.micro_batch / 2;
-  if (half == 0) return std::nullopt;
-  Step smaller{fmt::format("{} and micro-batch {}", step.words, half), step.set};
-  smaller.set.push_back(fmt::format("training.micro_batch={}", half));
+/// The step with the next smaller power of two as micro-batch; nothing: that is one sample.
+std::optional<Step> smaller_batch(const Step& step, const Scenario& scenario) {
+  if (scenario.training.micro_batch == 1) return std::nullopt;
+  const std::uint64_t fewer = std::bit_floor(scenario.training.micro_batch - 1);
+  Step smaller{fmt::format("{} and micro-batch {}", step.words, fewer), step.set};
+  smaller.set.push_back(fmt::format("training.micro_batch={}", fewer));
   return smaller;
 }
 
 /// Of those steps that people can run the ones that fit; `smaller` gets those that do not, with
-/// half of their micro-batch.
+/// a smaller micro-batch.
 std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Result& answer,
                               std::vector<Step> steps, std::uint64_t& simulated,
                               std::vector<Step>* smaller = nullptr) {
@@ -169,8 +170,8 @@ std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Res
     if (const auto& result = outcomes[i].result; result && result->feasible())
       tried.push_back(
           {steps[i], samples_of(scenarios[i]), result->tokens_per_s, result->price_usd});
-    else if (auto half = halved(steps[i], scenarios[i]); half && result && smaller)
-      smaller->push_back(std::move(*half));
+    else if (auto fewer = smaller_batch(steps[i], scenarios[i]); fewer && result && smaller)
+      smaller->push_back(std::move(*fewer));
   return tried;
 }
 

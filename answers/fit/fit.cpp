@@ -3,7 +3,6 @@
 #include "answers/fit/complete.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
-#include "reports/result/way.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/trainer.hpp"
@@ -47,6 +46,17 @@ void add_notes_of_model(const std::string& model, std::vector<text::Text>& notes
     notes.emplace_back(note.ends_with('.') ? note.substr(0, note.size() - 1) : note);
 }
 
+/// What the question tries, with more overrides.
+CandidatesWith candidates_with(const json& job, const FitQuestion& question,
+                               std::vector<std::string> before = {}) {
+  before.insert(before.begin(), question.overrides.begin(), question.overrides.end());
+  return [job, before, systems = question.systems](const std::vector<std::string>& set) {
+    std::vector<std::string> all = before;
+    all.insert(all.end(), set.begin(), set.end());
+    return candidates_of(job, all, systems);
+  };
+}
+
 /// A drive, where the machine has none: the systems that need one are not among the candidates.
 /// With it, and with what they lack then.
 std::optional<FitChange> with_a_drive(const explore::Backend& backend, const json& job,
@@ -54,21 +64,22 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
   const scenarios::DrivePart& drive = scenarios::part_catalogue().drives.front();
   const std::string set =
       fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive.name);
-  std::vector<std::string> overrides = question.overrides;
-  overrides.push_back(set);
+  const CandidatesWith with_more = candidates_with(job, question, {set});
   try {
-    const std::vector<Candidate> candidates = candidates_of(job, overrides, question.systems);
+    const std::vector<Candidate> candidates = with_more({});
     const Found found = search(backend, candidates, true);
     answer.bounded += found.bounded;
     answer.simulated += found.simulated;
     if (!found.runnable) {
-      std::optional<FitChange> more = needs_of(backend, candidates, answer.simulated).change;
+      Needs needs = needs_of(backend, candidates, with_more, answer.simulated);
+      answer.bounded += needs.bounded;
+      std::optional<FitChange> more = std::move(needs.change);
       if (!more) return std::nullopt;
       more->words = fmt::format("a {}, and {}", drive.name, more->words);
       more->set.insert(more->set.begin(), set);
       return more;
     }
-    return FitChange{fmt::format("a {}, with {}", drive.name, result::way_of(*found.runnable)),
+    return FitChange{fmt::format("a {}, with {}", drive.name, way_and_batch(*found.runnable)),
                      {set},
                      found.runnable->tokens_per_s,
                      found.runnable->price_usd};
@@ -80,7 +91,8 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
 /// What is needed where nothing that people can run fits, and the cheaper way to it.
 void add_needs(const explore::Backend& backend, const json& job, const FitQuestion& question,
                const std::vector<Candidate>& candidates, FitAnswer& answer) {
-  Needs needs = needs_of(backend, candidates, answer.simulated);
+  Needs needs = needs_of(backend, candidates, candidates_with(job, question), answer.simulated);
+  answer.bounded += needs.bounded;
   answer.needs = std::move(needs.ways);
   answer.change = std::move(needs.change);
   const auto& storage = candidates.front().scenario.machine.storage;

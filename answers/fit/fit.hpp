@@ -26,7 +26,8 @@ using answer::FitChange;
 using answer::FitNeed;
 using answer::MoreSamples;
 
-/// Answers with about twenty simulations; where nothing fits, with one of each way and a few more.
+/// Answers with twenty to thirty simulations; where nothing fits, with one of each way, a few more
+/// and a search on the box on which it would fit.
 ///   Throws  ScenarioError when the words mean nothing
 FitAnswer fit(const explore::Backend& backend, const FitQuestion& question);
 

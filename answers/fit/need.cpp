@@ -4,7 +4,9 @@
 #include "answers/fit/purchase.hpp"
 #include "explore/reasons.hpp"
 #include "reports/result/needs.hpp"
+#include "reports/result/way.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <map>
 #include <span>
@@ -61,21 +63,32 @@ std::optional<Scenario> resolved(const Asked& asked, const std::vector<std::stri
   }
 }
 
+/// "zero_offload, micro-batch 4 with 192 GiB of host memory".
+std::string words_of(const std::string& way, const std::string& bought) {
+  return way + " with " + bought;
+}
+
+/// What to buy for a way, and what it is then.
+struct Bought {
+  std::string what;  ///< "192 GiB of host memory, then 3 drives of nvme"
+  FitChange change;
+};
+
 /// Buys until it fits.
 class Buyer {
  public:
   Buyer(const explore::Backend& backend, std::uint64_t& simulated)
       : backend_(backend), simulated_(simulated) {}
 
-  std::optional<FitChange> buy_for(const Asked& asked) {
+  std::optional<Bought> buy_for(const Asked& asked) {
     std::vector<std::string> set;
-    std::string words = asked.candidate->words + " with ";
+    std::string what;
     Scenario scenario = asked.candidate->scenario;
     result::Result result = asked.result;
     for (std::size_t tries = 0; tries < most_purchases; ++tries) {
       const auto purchase = purchase_for(scenario, result);
       if (!purchase) return std::nullopt;
-      words += (tries > 0 ? ", then " : "") + purchase->words;
+      what += (tries > 0 ? ", then " : "") + purchase->words;
       set.insert(set.end(), purchase->set.begin(), purchase->set.end());
       const auto larger = resolved(asked, set);
       if (!larger) return std::nullopt;
@@ -85,7 +98,10 @@ class Buyer {
                                 {explore::WhenFull::find_need});
       if (!outcomes.front().result) return std::nullopt;
       result = *outcomes.front().result;
-      if (result.feasible()) return FitChange{words, set, result.tokens_per_s, result.price_usd};
+      if (result.feasible())
+        return Bought{
+            what,
+            {words_of(asked.candidate->words(), what), set, result.tokens_per_s, result.price_usd}};
       scenario = *larger;
     }
     return std::nullopt;
@@ -95,6 +111,20 @@ class Buyer {
   const explore::Backend& backend_;
   std::uint64_t& simulated_;
 };
+
+/// On the box that was bought for a way in its smallest micro-batch a larger one, or another way,
+/// may be much faster: what one would run there.
+void take_fastest(const explore::Backend& backend, const CandidatesWith& candidates_with,
+                  bool only_runnable, Bought& bought, Needs& needs, std::uint64_t& simulated) {
+  const std::vector<Candidate> candidates = candidates_with(bought.change.set);
+  const Found found = search(backend, candidates, only_runnable);
+  simulated += found.simulated;
+  needs.bounded += found.bounded;
+  const auto& fastest = only_runnable ? found.runnable : found.best;
+  if (!fastest || fastest->tokens_per_s <= bought.change.tokens_per_s.value_or(0)) return;
+  bought.change.words = words_of(way_and_batch(*fastest), bought.what);
+  bought.change.tokens_per_s = fastest->tokens_per_s;
+}
 
 /// Of each, with what it needs.
 std::vector<Asked> asked_of(const explore::Backend& backend,
@@ -114,7 +144,7 @@ std::vector<Asked> asked_of(const explore::Backend& backend,
 
 FitNeed need_of(const Asked& asked) {
   FitNeed need{
-      asked.candidate->words, asked.result.runs_with, {}, {}, explore::no_room(asked.result)};
+      asked.candidate->words(), asked.result.runs_with, {}, {}, explore::no_room(asked.result)};
   for (const result::TierNeed& tier : result::needs_of(asked.result)) {
     need.needed_bytes[tier.tier] = tier.needed;
     need.has_bytes[tier.tier] = tier.capacity;
@@ -124,24 +154,37 @@ FitNeed need_of(const Asked& asked) {
 
 }  // namespace
 
+std::string way_and_batch(const result::Result& result) {
+  const Scenario scenario = explore::scenario_of(result);
+  std::string words = result::way_of(result);
+  for (const auto& [how, ranks] : {std::pair{"tensor", scenario.parallel.tensor},
+                                   std::pair{"pipeline", scenario.parallel.pipeline}})
+    if (ranks > 1) words += fmt::format(", {} {}", how, ranks);
+  return words + fmt::format(", micro-batch {}", scenario.training.micro_batch);
+}
+
 Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& candidates,
-               std::uint64_t& simulated) {
+               const CandidatesWith& candidates_with, std::uint64_t& simulated) {
   std::vector<const Candidate*> smallest = smallest_of(candidates, true);
+  const bool only_runnable = !smallest.empty();
   if (smallest.empty()) smallest = smallest_of(candidates, false);
   std::vector<Asked> asked = asked_of(backend, smallest, simulated);
   std::stable_sort(asked.begin(), asked.end(), [](const Asked& one, const Asked& other) {
     return missing(one.result) < missing(other.result);
   });
   Needs needs;
+  std::optional<Bought> best;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     needs.ways.push_back(need_of(asked[i]));
     if (i >= most_bought_for) continue;
-    const auto change = Buyer(backend, simulated).buy_for(asked[i]);
-    const auto& best = needs.change;
-    if (change &&
-        (!best || !change->price_usd || !best->price_usd || *change->price_usd < *best->price_usd))
-      needs.change = change;
+    auto bought = Buyer(backend, simulated).buy_for(asked[i]);
+    if (bought && (!best || !bought->change.price_usd || !best->change.price_usd ||
+                   *bought->change.price_usd < *best->change.price_usd))
+      best = std::move(bought);
   }
+  if (!best) return needs;
+  take_fastest(backend, candidates_with, only_runnable, *best, needs, simulated);
+  needs.change = std::move(best->change);
   return needs;
 }
 
@@ -158,7 +201,7 @@ std::vector<text::Text> passed_over(const explore::Backend& backend,
     const auto resolve = [&](const std::vector<std::string>& set) { return resolved(asked, set); };
     notes.push_back(
         text::filled("{} does not fit: {}",
-                     {asked.candidate->words,
+                     {asked.candidate->words(),
                       advice_on(backend, asked.candidate->scenario, asked.result, resolve)}));
   }
   return notes;

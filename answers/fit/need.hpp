@@ -8,16 +8,25 @@ namespace spillway::answers {
 struct Needs {
   std::vector<FitNeed> ways;  ///< the cheapest to make fit first
   std::optional<FitChange> change;
+  std::uint64_t bounded = 0;  ///< candidates on the box of the change
 };
+
+/// The candidates with more overrides, as candidates_of has them.
+///   Throws  ScenarioError
+using CandidatesWith =
+    std::function<std::vector<Candidate>(const std::vector<std::string>& overrides)>;
+
+/// "zero_offload, micro-batch 4", of a result.
+std::string way_and_batch(const result::Result& result);
 
 /// Asks of each way what it would need of every tier in its smallest micro-batch, then buys for the
 /// few that need least: memory in sizes that the board takes, else the cheapest board that does;
 /// drives while there are places; the cheapest card of the same form that has the memory. What it
-/// buys is simulated.
+/// buys is simulated; of the cheapest box the fastest way and micro-batch is the answer.
 ///   candidates  of which those are asked that people can run; all where there are none
 ///   simulated   grows by the scenarios that were simulated
 Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& candidates,
-               std::uint64_t& simulated);
+               const CandidatesWith& candidates_with, std::uint64_t& simulated);
 
 /// Of ways that people can run, but for the system of the answer, and that keep the optimizer's
 /// states in host memory: those whose smallest micro-batch does not fit, each with the buffer that

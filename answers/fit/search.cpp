@@ -1,12 +1,7 @@
 #include "answers/fit/search.hpp"
 
-#include "explore/runs_with.hpp"
-#include "explore/ways.hpp"
-#include "strategies/bounds/mandatory.hpp"
-#include "strategies/decide/lohan_plan.hpp"
-#include "strategies/run/counting_probe.hpp"
+#include "answers/fit/line.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <limits>
 
@@ -17,179 +12,14 @@ using nlohmann::json;
 
 namespace {
 
-const std::vector<std::uint64_t> batches = {32, 16, 8, 4, 2, 1};
-/// Of a way that plans for each tensor: a simulation takes as long as ten of another, and more
-/// samples make it slower once its storage is busy.
-const std::vector<std::uint64_t> batches_of_plans = {4, 1};
 /// Simulations that other systems than those that people can run get at most.
 constexpr std::uint64_t most_of_others = 12;
+/// Simulations of micro-batches between powers of two that a league gets at most.
+constexpr std::uint64_t most_between = 6;
 
-/// What can be faster by less is not simulated.
-constexpr double worth_a_look = 1.02;
-
-/// How the cards of a node share the work.
-struct CardSplit {
-  std::string words;
-  std::vector<std::string> overrides;
-};
-
-/// What a machine has to share work among.
-struct Cards {
-  std::uint64_t nodes = 1, own = 1;  ///< own: of a node
-};
-
-std::string set(const char* how, std::uint64_t number) {
-  return fmt::format("parallel.{}={}", how, number);
-}
-
-/// By data alone, as every way can.
-CardSplit by_data(const Cards& cards) { return {"", {set("data", cards.nodes * cards.own)}}; }
-
-/// By layers and inside them, which wants whole layers on the cards.
-std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario) {
-  std::vector<CardSplit> splits;
-  if (cards.own > 1 && scenario.strategy.system == "resident")
-    for (const char* how : {"tensor", "pipeline"})
-      splits.push_back({fmt::format(", {} {}", how, cards.own),
-                        {set("data", cards.nodes), set(how, cards.own)}});
-  return splits;
-}
-
-double tokens_of(const Scenario& scenario) {
-  const description::Training& training = scenario.training;
-  return static_cast<double>(training.micro_batch * training.gradient_accumulation *
-                             scenario.parallel.data * training.sequence);
-}
-
-/// Whether no amount of swapping leaves room on the GPU.
-bool swaps_in_vain(const Scenario& scenario) {
-  if (scenario.strategy.activations.policy != description::ActivationPolicy::swap) return false;
-  const strategies::Prepared prepared = strategies::prepare(scenario);
-  return !strategies::some_swap_fits_gpu(scenario, prepared, strategies::counting_probe());
-}
-
-/// Candidate::most_tokens_per_s
-double bound_of(const Scenario& scenario) {
-  constexpr double none = std::numeric_limits<double>::infinity();
-  if (strategies::operator_too_large(scenario)) return 0;
-  const auto mandatory = strategies::Mandatory::of(scenario);
-  if (!mandatory) return none;
-  if (mandatory->too_small(scenario.machine) || swaps_in_vain(scenario)) return 0;
-  const double step_s = mandatory->step_s(scenario);
-  return step_s > 0 ? tokens_of(scenario) / step_s : none;
-}
-
-/// Resolves ways; remembers what is wrong with the first.
-class Candidates {
- public:
-  Candidates(const json& job, const std::vector<std::string>& overrides)
-      : job_(job), overrides_(overrides) {}
-
-  std::vector<Candidate> all(const std::vector<std::string>& systems) {
-    for (const explore::Way& way : explore::ways_of(systems, {}, job_, overrides_)) add(way);
-    if (found_.empty() && wrong_) throw *wrong_;
-    return std::move(found_);
-  }
-
- private:
-  std::optional<Scenario> read(const explore::Way& way, const std::vector<std::string>& more) {
-    std::vector<std::string> all = {way.overrides};
-    all.insert(all.end(), more.begin(), more.end());
-    all.insert(all.end(), overrides_.begin(), overrides_.end());
-    try {
-      return scenarios::read_scenario(job_, all, systems_, scenarios::Refuse::what_cannot_run)
-          .scenario;
-    } catch (const description::ScenarioError& error) {
-      if (!wrong_) wrong_ = error;
-      return std::nullopt;
-    }
-  }
-
-  void add(const explore::Way& way) {
-    std::optional<Scenario> alone;
-    if (!cards_) {
-      alone = read(way, {});
-      if (!alone) return;
-      cards_ = Cards{alone->machine.nodes, alone->machine.gpu.count};
-    }
-    const CardSplit data = by_data(*cards_);
-    const auto scenario = read(way, data.overrides);
-    if (scenario) add(way, data, *scenario);
-    if (!scenario && !alone) alone = read(way, {});
-    if (!scenario && !alone) return;
-    for (const CardSplit& split : other_splits(*cards_, scenario ? *scenario : *alone))
-      if (const auto other = read(way, split.overrides)) add(way, split, *other);
-  }
-
-  void add(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
-    const bool runnable = explore::runs_with(scenario).runnable;
-    for (const std::uint64_t batch : way.plans ? batches_of_plans : batches) {
-      Candidate& fresh = found_.emplace_back();
-      fresh.words = fmt::format("{}{}, micro-batch {}", way.name, split.words, batch);
-      fresh.scenario = scenario;
-      fresh.scenario.training.micro_batch = batch;
-      fresh.way = ways_;
-      fresh.runnable = runnable;
-      fresh.plans = way.plans;
-    }
-    ++ways_;
-  }
-
-  const json& job_;
-  const std::vector<std::string>& overrides_;
-  const std::vector<scenarios::SystemInfo> systems_ = explore::known_systems();
-  std::optional<Cards> cards_;
-  std::vector<Candidate> found_;
-  std::optional<description::ScenarioError> wrong_;
-  std::size_t ways_ = 0;
-};
-
-/// The candidates of one way, from the largest micro-batch down.
-struct Line {
-  std::vector<Candidate> candidates;
-  std::size_t at = 0;
-  bool runnable() const { return candidates.front().runnable; }
-  bool plans() const { return candidates.front().plans; }
-  bool open() const { return at < candidates.size(); }
-  Candidate& now() { return candidates[at]; }
-  const Candidate& now() const { return candidates[at]; }
-  void close() { at = candidates.size(); }
-};
-
-/// What can be faster than `least` tokens a second by so little is not simulated.
-bool worth_simulating(double bound, double least) { return bound > worth_a_look * least; }
-
-/// Bounds from the candidate at hand down to the first that is not ruled out for its memory. What
-/// is ruled out rules out all larger micro-batches.
-std::vector<double> next_bounds(const Line& line) {
-  const auto bound = [&](std::size_t i) {
-    const auto& known = line.candidates[i].most_tokens_per_s;
-    return known ? *known : bound_of(line.candidates[i].scenario);
-  };
-  std::size_t out = line.at, first = line.candidates.size() - 1;
-  if (const double most = bound(out); most > 0) return {most};
-  double most = out < first ? bound(first) : 0;
-  if (most == 0) return std::vector<double>(line.candidates.size() - line.at, 0);
-  while (first - out > 1) {
-    const std::size_t middle = out + (first - out) / 2;
-    const double other = bound(middle);
-    if (other == 0) {
-      out = middle;
-    } else {
-      first = middle;
-      most = other;
-    }
-  }
-  std::vector<double> bounds(first - line.at, 0);
-  bounds.push_back(most);
-  return bounds;
-}
-
-/// The bounds of lines `first`, `first` + `apart`, ... as JSON; infinity is null.
-std::string bounds_text(const std::vector<Line*>& lines, std::size_t first, std::size_t apart) {
-  json all = json::array();
-  for (std::size_t i = first; i < lines.size(); i += apart) all.push_back(next_bounds(*lines[i]));
-  return all.dump();
+/// Of JSON, which has no infinity.
+double bound_in(const json& value) {
+  return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
 }
 
 /// Two leagues: what people can run, and all.
@@ -215,9 +45,13 @@ class Search {
  private:
   void play_both(bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
     play(true);
+    play_between(true);
     if (found_.runnable && on_runnable) on_runnable(found_);
     limit_ = found_.simulated + most_of_others;
-    if (!only_runnable) play(false);
+    if (!only_runnable) {
+      play(false);
+      play_between(false);
+    }
     if (found_.runnable && !only_runnable &&
         (!found_.best || found_.best->tokens_per_s <= found_.runnable->tokens_per_s))
       found_.best = found_.runnable;
@@ -229,7 +63,14 @@ class Search {
     found_.unanswered.clear();
     found_.left_out.clear();
     limit_.reset();
-    for (Line& line : lines_) line.at = 0;
+    for (Line& line : lines_) line.at = 0, line.gap = {};
+  }
+
+  std::vector<Line*> league(bool runnable) {
+    std::vector<Line*> lines;
+    for (Line& line : lines_)
+      if (!line.candidates.empty() && line.runnable() == runnable) lines.push_back(&line);
+    return lines;
   }
 
   /// The fastest so far that a candidate has to beat.
@@ -245,19 +86,22 @@ class Search {
   bool ready(Line& line) const {
     while (line.open() && line.now().most_tokens_per_s == 0.0) ++line.at;
     if (!line.open() || !line.now().most_tokens_per_s) return false;  // ended before it was bounded
-    if (worth_simulating(*line.now().most_tokens_per_s, to_beat(line.runnable()))) return true;
-    line.close();
+    const double most = *line.now().most_tokens_per_s;
+    if (worth_simulating(most, to_beat(line.runnable()))) return true;
+    line.close_with(most);
     return false;
   }
 
-  /// Side by side, in as many children as there are cores; each takes its share of the lines.
-  void bound(const std::vector<Line*>& lines) {
-    std::vector<Line*> open;
-    for (Line* line : lines)
-      if (line->open() && !line->now().most_tokens_per_s) open.push_back(line);
-    const std::size_t shares = std::min(open.size(), explore::usable_cores());
+  /// Works something out for each line side by side, in as many children as there are cores; each
+  /// takes its share of the lines.
+  void share_out(const std::vector<Line*>& lines, const std::function<json(const Line&)>& of,
+                 const std::function<void(const json&, Line&)>& take) {
+    if (lines.empty()) return;
+    const std::size_t shares = std::min(lines.size(), explore::usable_cores());
     const std::function<std::string(std::size_t)> work = [&](std::size_t share) {
-      return bounds_text(open, share, shares);
+      json all = json::array();
+      for (std::size_t i = share; i < lines.size(); i += shares) all.push_back(of(*lines[i]));
+      return all.dump();
     };
     explore::ChildPool pool(shares, work, shares, explore::default_limit_s, backend_.watch,
                             backend_.starts);
@@ -265,32 +109,55 @@ class Search {
     const std::vector<explore::Piece> pieces = pool.finish();
     for (std::size_t share = 0; share < shares; ++share) {
       if (pieces[share].end == explore::Piece::End::not_tried) continue;
-      const json bounds = json::parse(pieces[share].text, nullptr, false);
-      if (!bounds.is_array()) {  // of no child that ended well; here, if a little later
-        for (std::size_t i = share; i < open.size(); i += shares) bound_here(*open[i]);
-        continue;
+      const json all = json::parse(pieces[share].text, nullptr, false);
+      const bool known = all.is_array();  // else of no child that ended well; here, if later
+      for (std::size_t i = 0; share + i * shares < lines.size(); ++i) {
+        Line& line = *lines[share + i * shares];
+        if (known)
+          take(all.at(i), line);
+        else if (backend_.goes_on())
+          take(json::parse(json(of(line)).dump()), line);
       }
-      for (std::size_t i = 0; i < bounds.size(); ++i) take(bounds[i], *open[share + i * shares]);
     }
   }
 
-  void bound_here(Line& line) {
-    if (backend_.goes_on()) take(json(next_bounds(line)), line);
+  void bound(const std::vector<Line*>& lines) {
+    std::vector<Line*> open;
+    for (Line* line : lines)
+      if (line->open() && !line->now().most_tokens_per_s) open.push_back(line);
+    const auto of = [](const Line& line) { return json(next_bounds(line)); };
+    share_out(open, of, [this](const json& bounds, Line& line) {
+      for (std::size_t i = 0; i < bounds.size(); ++i)
+        line.candidates[line.at + i].most_tokens_per_s = bound_in(bounds[i]);
+      found_.bounded += bounds.size();
+    });
   }
 
-  void take(const json& bounds, Line& line) {
-    for (std::size_t i = 0; i < bounds.size(); ++i)
-      line.candidates[line.at + i].most_tokens_per_s =
-          bounds[i].is_null() ? std::numeric_limits<double>::infinity() : bounds[i].get<double>();
-    found_.bounded += bounds.size();
+  /// Bounds what is between powers of two where it may be faster than `least`.
+  void narrow(const std::vector<Line*>& lines, double least) {
+    std::vector<Line*> open;
+    for (Line* line : lines)
+      if (worth_simulating(line->gap.most_tokens_per_s(), least) && !line->gap.promises(least))
+        open.push_back(line);
+    const auto of = [least](const Line& line) {
+      std::uint64_t bounded = 0;
+      const Gap gap = narrowed(line, least, bounded);
+      json all = {{"bounded", bounded}, {"room", gap.room}, {"none", gap.none}};
+      all["at_room"] = gap.at_room;
+      if (gap.most_of_middle) all["middle"] = *gap.most_of_middle;
+      return all;
+    };
+    share_out(open, of, [this](const json& all, Line& line) {
+      line.gap = {all.at("room"), all.at("none"), all.at("at_room"), {}};
+      if (all.contains("middle")) line.gap.most_of_middle = bound_in(all.at("middle"));
+      found_.bounded += all.at("bounded").get<std::uint64_t>();
+    });
   }
 
   /// Until bounds leave nothing that could be faster. Plans last: they have no close bound, and
   /// what is faster than they are spares them.
   void play(bool runnable) {
-    std::vector<Line*> lines;
-    for (Line& line : lines_)
-      if (!line.candidates.empty() && line.runnable() == runnable) lines.push_back(&line);
+    const std::vector<Line*> lines = league(runnable);
     while (backend_.goes_on()) {
       bound(lines);
       std::vector<Line*> open;
@@ -320,27 +187,79 @@ class Search {
     std::erase(open, nullptr);
   }
 
+  /// Micro-batches between the largest power of two that has room and the next, the most promising
+  /// first; the smaller ones stay where larger ones bring little.
+  void play_between(bool runnable) {
+    const std::vector<Line*> lines = league(runnable);
+    const std::uint64_t limit = found_.simulated + most_between;
+    while (backend_.goes_on() && found_.simulated < limit) {
+      const double least = to_beat(runnable);
+      narrow(lines, least);
+      std::vector<Line*> open;
+      for (Line* line : lines)
+        if (line->gap.promises(least)) open.push_back(line);
+      if (open.empty()) return;
+      std::stable_sort(open.begin(), open.end(), [](const Line* one, const Line* other) {
+        if (one->plans() != other->plans()) return other->plans();
+        return one->gap.most_tokens_per_s() > other->gap.most_tokens_per_s();
+      });
+      open.resize(std::min(open.size(), at_once));
+      simulate_middles(open, least);
+    }
+  }
+
+  std::vector<explore::Outcome> outcomes_of(const std::vector<Scenario>& scenarios) {
+    found_.simulated += scenarios.size();
+    return explore::simulate_all(backend_, scenarios, 0, explore::default_limit_s,
+                                 {explore::WhenFull::stop, found_.lower_plans});
+  }
+
   void simulate(const std::vector<Line*>& open) {
     std::vector<Scenario> scenarios;
     for (const Line* line : open) scenarios.push_back(line->now().scenario);
-    const auto outcomes = explore::simulate_all(backend_, scenarios, 0, explore::default_limit_s,
-                                                {explore::WhenFull::stop, found_.lower_plans});
-    found_.simulated += open.size();
+    const auto outcomes = outcomes_of(scenarios);
     for (std::size_t i = 0; i < open.size(); ++i) judge(*open[i], outcomes[i]);
   }
 
   void judge(Line& line, const explore::Outcome& outcome) {
-    const Candidate& one = line.candidates[line.at++];
-    if (!outcome.result) {
-      const std::string why =
-          outcome.complaints.empty() ? outcome.failure : to_string(outcome.complaints.front());
-      found_.unanswered.push_back(one.words + ": " + why);
+    if (outcome.result && outcome.result->feasible()) {
+      take_if_faster(line, *outcome.result);
+      line.close_with(outcome.result->tokens_per_s);  // the largest that fits
       return;
     }
-    if (!outcome.result->feasible()) return;
-    line.close();  // the largest that fits
-    auto& best = one.runnable ? found_.runnable : found_.best;
-    if (!best || outcome.result->tokens_per_s > best->tokens_per_s) best = outcome.result;
+    if (!outcome.result) add_unanswered(line.now(), outcome);
+    ++line.at;
+  }
+
+  /// What is a little faster than `least` takes nothing's place.
+  void simulate_middles(const std::vector<Line*>& open, double least) {
+    std::vector<Scenario> scenarios;
+    for (const Line* line : open) scenarios.push_back(line->middle().scenario);
+    const auto outcomes = outcomes_of(scenarios);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      Line& line = *open[i];
+      const auto& result = outcomes[i].result;
+      if (!result) {
+        add_unanswered(line.middle(), outcomes[i]);
+        line.gap = {};
+      } else if (result->feasible()) {
+        if (worth_simulating(result->tokens_per_s, least)) take_if_faster(line, *result);
+        line.gap.take_room(line.gap.middle(), result->tokens_per_s);
+      } else {
+        line.gap.take_none(line.gap.middle());
+      }
+    }
+  }
+
+  void take_if_faster(const Line& line, const result::Result& result) {
+    auto& best = line.runnable() ? found_.runnable : found_.best;
+    if (!best || result.tokens_per_s > best->tokens_per_s) best = result;
+  }
+
+  void add_unanswered(const Candidate& one, const explore::Outcome& outcome) {
+    const std::string why =
+        outcome.complaints.empty() ? outcome.failure : to_string(outcome.complaints.front());
+    found_.unanswered.push_back(one.words() + ": " + why);
   }
 
   /// As many whatever the processor: so the same ones are simulated on any.
@@ -353,11 +272,6 @@ class Search {
 };
 
 }  // namespace
-
-std::vector<Candidate> candidates_of(const json& job, const std::vector<std::string>& overrides,
-                                     const std::vector<std::string>& systems) {
-  return Candidates(job, overrides).all(systems);
-}
 
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
              bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {

@@ -180,6 +180,8 @@ std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string
       trial.words = way.name + split.name;
       trial.overrides = {way.overrides};
       trial.overrides.insert(trial.overrides.end(), split.overrides.begin(), split.overrides.end());
+      trial.overrides.push_back(
+          fmt::format("training.gradient_accumulation={}", question.accumulations.front()));
     }
   add_overrides(trials, question);
   return trials;

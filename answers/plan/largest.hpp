@@ -7,7 +7,8 @@ namespace spillway::answers {
 
 /// Which of these models is the largest that fits on the machine, and its longest context and
 /// largest batch?
-///   question  models: the beginning of several shipped names ("qwen2.5") stands for all of them
+///   question  models: the beginning of several shipped names ("qwen2.5") stands for all of them;
+///             accumulations: the first is that of every step
 ///   Throws    ScenarioError: what is wrong with all that could be tried
 answer::Largest largest(const explore::Backend& backend, PlanQuestion question,
                         const Progress& progress = {});

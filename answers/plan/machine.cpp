@@ -22,6 +22,10 @@ using scenarios::PriceList;
 
 namespace {
 
+/// A box is cheaper where one between two powers of two is enough: no card has room for a power of
+/// two alone.
+const std::vector<std::uint64_t> batches_of_boxes = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+
 BoxNeed need_of(const MachineQuestion& question) {
   BoxNeed need;
   need.job = {
@@ -35,7 +39,7 @@ BoxNeed need_of(const MachineQuestion& question) {
   if (const auto boxes = boxes_of(question.list); !boxes.empty())
     base["machine"] = machine_of(question.list, boxes.back());
   for (const Way& way : runnable_ways(question, base, question.overrides))
-    for (const std::uint64_t batch : question.batches)
+    for (const std::uint64_t batch : question.any_batch() ? batches_of_boxes : question.batches)
       for (const std::uint64_t accumulation : question.accumulations)
         need.settings.push_back({fmt::format("{}, micro-batch {}", way.name, batch),
                                  way.name,
@@ -176,7 +180,13 @@ void add_more_samples(const explore::Backend& backend, const MachineQuestion& qu
   if (first.answer) more.budget_usd = first.answer->price_usd - cent;
   if (out.simulated >= more.most) return;
   more.most -= out.simulated;
-  const BoxSearch found = find_box(backend, more.list, need_of(more), more.most, progress);
+  BoxNeed need;
+  try {
+    need = need_of(more);
+  } catch (const description::ScenarioError&) {
+    return;  // nobody can run what is asked for
+  }
+  const BoxSearch found = find_box(backend, more.list, need, more.most, progress);
   out.bounded += found.bounded;
   out.simulated += found.simulated;
   out.more_samples = offer_of(more.list, found.answer);

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <numeric>
 
 namespace spillway::answers {
 
@@ -98,7 +99,12 @@ std::vector<BatchSplit> batches_of(const WayOptions& options, std::uint64_t data
                       {fmt::format("training.micro_batch={}", batch),
                        fmt::format("training.gradient_accumulation={}", accumulation)}});
   };
-  for (const std::uint64_t batch : options.batches) {
+  std::vector<std::uint64_t> batches = options.batches;
+  if (options.global_batch > 0 && batches == usual_batches) {  // every one that divides them
+    batches.resize(usual_batches.back());
+    std::iota(batches.begin(), batches.end(), 1);
+  }
+  for (const std::uint64_t batch : batches) {
     if (options.global_batch == 0)
       for (const std::uint64_t accumulation : options.accumulations) add(batch, accumulation);
     else if (options.global_batch % (batch * data) == 0)

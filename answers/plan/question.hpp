@@ -10,13 +10,18 @@
 
 namespace spillway::answers {
 
+/// Micro-batches that are tried where nobody names others.
+inline const std::vector<std::uint64_t> usual_batches = {1, 2, 4, 8, 16, 32};
+
 /// How one may train: which parts, and how the samples of a step are split.
 struct WayOptions {
   std::vector<std::string> systems, mixes;  ///< explore::ways_of
-  std::vector<std::uint64_t> batches = {1, 2, 4, 8, 16, 32}, accumulations = {1};
+  std::vector<std::uint64_t> batches = usual_batches, accumulations = {1};
   std::uint64_t global_batch = 0;  ///< samples of a step; 0: whatever the others make
   bool runnable = false;           ///< only what a maintained program trains
 
+  /// Whether others, between those, may be tried: nobody named any, nor how many samples they make.
+  bool any_batch() const { return global_batch == 0 && batches == usual_batches; }
   /// Whether a step has one micro-batch because nobody said how many.
   bool one_micro_batch() const {
     return global_batch == 0 && accumulations == std::vector<std::uint64_t>{1};

@@ -1,6 +1,7 @@
 #include "answers/plan/settings.hpp"
 
 #include "answers/fit/change.hpp"
+#include "answers/plan/between.hpp"
 #include "answers/plan/deepspeed.hpp"
 #include "answers/simulate/simulate.hpp"
 
@@ -109,6 +110,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
   answer.model = model;
   answer.trials = trials_of(question, model);
   if (const auto wrong = try_fastest(backend, base, answer.trials, 1, answer.counts)) throw *wrong;
+  if (question.any_batch()) try_between(backend, base, answer.trials, answer.counts);
   drop_refused_splits(answer.trials);
   find_needs(backend, base, answer.trials);
   if (const Trial* best = explore::fastest(answer.trials)) {

@@ -1,6 +1,7 @@
 #include "answers/fit/fit.hpp"
 
 #include "answers/fit/box.hpp"
+#include "answers/fit/line.hpp"
 #include "answers/fit/search.hpp"
 #include "reports/result/way.hpp"
 #include "reports/result/what_if.hpp"
@@ -88,7 +89,7 @@ TEST(Fit, GivesTheResultThatItsOwnScenarioHas) {
 TEST(Fit, BothAnswersAreWhatTheirScenariosTakeAndSayWhatLimitsThemAndTheirRange) {
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "128G", "2T"}));
   ASSERT_TRUE(answer.best);
-  EXPECT_EQ(answer.best->system, "stronghold");
+  EXPECT_EQ(answer.best->system, "slideformer");
   for (const auto* result : {&answer.runnable, &answer.best}) {
     ASSERT_TRUE(*result);
     const auto again = scenarios::read_scenario((*result)->scenario, {}, explore::known_systems(),
@@ -132,6 +133,69 @@ TEST(Fit, TriesResidentWithRecomputationBeforeItSellsALargerCard) {
   EXPECT_EQ(result::way_of(*answer.runnable), "resident with recomputation");
   EXPECT_EQ(answer.runnable->runs_with->program, "PyTorch");
   EXPECT_TRUE(answer.needs.empty());
+}
+
+/// A job on the machine of a question, with a change.
+result::Result with_change(const FitQuestion& question, const std::string& system,
+                           const std::vector<std::string>& set) {
+  const json job = {{"model", question.model},
+                    {"machine", question.machine},
+                    {"training", plain_training},
+                    {"strategy", {{"system", system}}},
+                    {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
+  return explore::simulate(sim(), scenarios::read_scenario(job, set, explore::known_systems(),
+                                                           scenarios::Refuse::what_cannot_run)
+                                      .scenario);
+}
+
+/// The tokens a second of zero_infinity in each micro-batch up to the first that does not fit.
+std::vector<double> rates_until_full(const FitQuestion& question) {
+  std::vector<double> rates;
+  for (std::uint64_t batch = 1;; ++batch) {
+    const result::Result result =
+        with_change(question, "zero_infinity", {"training.micro_batch=" + std::to_string(batch)});
+    if (!result.feasible()) return rates;
+    rates.push_back(result.tokens_per_s);
+  }
+}
+
+// Streaming the states takes nearly all of a step, so that each further sample trains for nothing.
+TEST(Fit, TakesAMicroBatchBetweenPowersOfTwoWhereItIsFaster) {
+  FitQuestion question = about("deepseek-v2-lite", {"4090", "128G", "2T"});
+  question.systems = {"zero_infinity"};
+  const std::vector<double> rates = rates_until_full(question);
+  ASSERT_EQ(rates.size(), 3u);  // 4 samples have no room
+  EXPECT_GT(rates[2], 1.4 * rates[1]);
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable);
+  EXPECT_EQ(answer.runnable->scenario.at("training").at("micro_batch"), 3);
+  EXPECT_DOUBLE_EQ(answer.runnable->tokens_per_s, rates[2]);
+}
+
+TEST(Fit, TriesOnlyTheMicroBatchThatIsAskedFor) {
+  FitQuestion question = about("llama-3.2-1b", {"4090", "64G", "2T"});
+  question.overrides = {"training.micro_batch=1"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable && answer.best);
+  EXPECT_EQ(answer.runnable->scenario.at("training").at("micro_batch"), 1);
+  EXPECT_EQ(answer.best->scenario.at("training").at("micro_batch"), 1);
+}
+
+TEST(Gap, PromisesNoMoreThanStepsThatTakeNoLonger) {
+  Gap gap{4, 8, 100, {}};
+  EXPECT_EQ(gap.middle(), 6u);
+  EXPECT_DOUBLE_EQ(gap.most_tokens_per_s(), 175);  // 7 samples in the time of 4
+  EXPECT_FALSE(gap.promises(100));                 // nobody has bounded what 6 train
+  gap.most_of_middle = 140;
+  EXPECT_TRUE(gap.promises(100));
+  EXPECT_FALSE(gap.promises(138));  // 1.4 % more
+  gap.take_none(6);
+  EXPECT_EQ(gap.middle(), 5u);
+  EXPECT_DOUBLE_EQ(gap.most_tokens_per_s(), 125);
+  gap.take_room(5, 120);
+  EXPECT_FALSE(gap.open());
+  EXPECT_EQ(gap.most_tokens_per_s(), 0);
+  EXPECT_FALSE((Gap{1, 2, 100, {}}.open()));
 }
 
 TEST(Fit, TriesOnlyTheSystemsThatAreAskedFor) {
@@ -202,19 +266,6 @@ TEST(Fit, AnswersForAPlainTrainerUnlessToldAndSaysSo) {
               testing::Contains(testing::HasSubstr("the trainer must bring")));
 }
 
-/// A job on the machine of a question, with a change.
-result::Result with_change(const FitQuestion& question, const std::string& system,
-                           const std::vector<std::string>& set) {
-  const json job = {{"model", question.model},
-                    {"machine", question.machine},
-                    {"training", plain_training},
-                    {"strategy", {{"system", system}}},
-                    {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
-  return explore::simulate(sim(), scenarios::read_scenario(job, set, explore::known_systems(),
-                                                           scenarios::Refuse::what_cannot_run)
-                                      .scenario);
-}
-
 TEST(Fit, SaysOfEachTierWhatIsNeededAndBuysWhatMakesItFit) {
   const FitQuestion question = about("llama-3.1-8b", {"4090", "64G", ""});
   const FitAnswer answer = fit(sim(), question);
@@ -242,6 +293,26 @@ TEST(Fit, BuysADriveAndMemoryWhereTheyAreCheaperTogetherThanMemoryAlone) {
   EXPECT_TRUE(changed.feasible());
 }
 
+// A sample at a time has room after the purchase; more of them train several times as fast.
+TEST(Fit, SaysOfWhatMakesItFitHowFastTheBestMicroBatchIsThere) {
+  FitQuestion question = about("llama-3.1-8b", {"4090", "64G", "2T"});
+  question.systems = {"zero_offload"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.change && !answer.fits);
+  FitQuestion on_it = question;
+  on_it.overrides = answer.change->set;
+  const FitAnswer there = fit(sim(), on_it);
+  ASSERT_TRUE(there.runnable);
+  EXPECT_DOUBLE_EQ(answer.change->tokens_per_s.value(), there.runnable->tokens_per_s);
+  const std::uint64_t batch = there.runnable->scenario.at("training").at("micro_batch");
+  EXPECT_GT(batch, 1u);
+  EXPECT_NE(answer.change->words.find(", micro-batch " + std::to_string(batch) + " with "),
+            std::string::npos)
+      << answer.change->words;
+  const result::Result one = with_change(question, "zero_offload", answer.change->set);
+  EXPECT_GT(*answer.change->tokens_per_s, 1.5 * one.tokens_per_s);
+}
+
 // A 70B needs a board that takes more memory than a desktop; memory alone is not offered.
 TEST(Fit, BuysABoardWhereTheOwnOneTakesNoMore) {
   FitQuestion question = about("llama-3.1-70b", {"4090", "64G", "2T"});
@@ -251,8 +322,12 @@ TEST(Fit, BuysABoardWhereTheOwnOneTakesNoMore) {
   ASSERT_TRUE(answer.change);
   EXPECT_NE(answer.change->words.find("a workstation with"), std::string::npos)
       << answer.change->words;
-  const std::string system = answer.change->words.substr(0, answer.change->words.find(','));
-  const result::Result changed = with_change(question, system, answer.change->set);
+  const std::string& words = answer.change->words;
+  const std::string_view before = ", micro-batch ";
+  std::vector<std::string> set = answer.change->set;
+  set.push_back("training.micro_batch=" +
+                std::to_string(std::stoi(words.substr(words.find(before) + before.size()))));
+  const result::Result changed = with_change(question, words.substr(0, words.find(',')), set);
   EXPECT_TRUE(changed.feasible());
   EXPECT_DOUBLE_EQ(changed.tokens_per_s, answer.change->tokens_per_s.value());
   EXPECT_DOUBLE_EQ(changed.price_usd.value(), answer.change->price_usd.value());

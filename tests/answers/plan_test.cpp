@@ -1,5 +1,6 @@
 #include "answers/compare/compare.hpp"
 #include "answers/plan/largest.hpp"
+#include "answers/plan/machine.hpp"
 #include "answers/plan/settings.hpp"
 #include "sim/plugin.hpp"
 
@@ -53,6 +54,76 @@ TEST(PlanLargest, GoesOnWithTheSystemThatHasRoomWhereTheFastestHasNone) {
       EXPECT_EQ(trial.words.ends_with(" (slideformer)"), trial.result->system == "slideformer")
           << trial.words;
     }
+}
+
+/// Settings of zero_infinity, whose best micro-batch is between powers of two.
+answer::BestSettings settings_of_experts(const std::vector<std::uint64_t>& batches) {
+  PlanQuestion question;
+  question.machine = "gaming_4090";
+  question.models = {"deepseek-v2-lite"};
+  question.systems = {"zero_infinity"};
+  question.overrides = {"machine.host.memory=\"128 GiB\""};
+  question.batches = batches;
+  return settings(sim(), question, question.models.front(), {});
+}
+
+TEST(PlanSettings, TriesMicroBatchesBetweenPowersOfTwoUnlessSomeAreNamed) {
+  const answer::BestSettings found = settings_of_experts(usual_batches);
+  ASSERT_TRUE(found.best_trial());
+  const Trial& best = *found.best_trial();
+  EXPECT_EQ(best.words, "zero_infinity, micro-batch 3");
+  EXPECT_EQ(best.result->scenario.at("training").at("micro_batch"), 3);
+  const Trial& smaller = found.trials.at(*found.best - 1);
+  EXPECT_EQ(smaller.words, "zero_infinity, micro-batch 2");
+  EXPECT_GT(best.result->tokens_per_s, 1.4 * smaller.result->tokens_per_s);
+  const answer::BestSettings named = settings_of_experts({2, 4});
+  ASSERT_TRUE(named.best_trial());
+  EXPECT_EQ(named.best_trial()->words, "zero_infinity, micro-batch 2");
+  EXPECT_EQ(named.trials.size(), 2u);
+}
+
+// Slideformer has no maintained program either: what people could run is left out, not refused.
+TEST(PlanMachine, BuysACheaperBoxWhereAMicroBatchBetweenPowersOfTwoIsEnough) {
+  MachineQuestion question;
+  question.list = scenarios::read_price_list("one_box");
+  question.model = "llama-3.1-8b";
+  question.systems = {"slideformer"};
+  question.tokens_per_day = 60e6;
+  question.budget_usd = 4000;
+  const answer::BestMachine found = machine(sim(), question).answer;
+  ASSERT_TRUE(found.answer);
+  EXPECT_EQ(found.answer->trial.result->scenario.at("training").at("micro_batch"), 3);
+  EXPECT_FALSE(found.more_samples);
+  // with a way that people can run, but on no cheaper box
+  question.systems.emplace_back("zero_infinity");
+  const answer::BestMachine both = machine(sim(), question).answer;
+  ASSERT_TRUE(both.answer);
+  EXPECT_TRUE(!both.more_samples || both.more_samples->price_usd < both.answer->price_usd);
+  question.systems.pop_back();
+  question.batches = {1, 2, 4};
+  EXPECT_FALSE(machine(sim(), question).answer.answer);
+}
+
+TEST(PlanSettings, SplitsTheSamplesOfAStepIntoAnyMicroBatchThatMakesSoMany) {
+  PlanQuestion question;
+  question.global_batch = 12;
+  std::vector<std::string> names;
+  for (const BatchSplit& split : batches_of(question, 2)) names.push_back(split.name);
+  EXPECT_THAT(names, ElementsAre(", micro-batch 1 x 6", ", micro-batch 2 x 3",
+                                 ", micro-batch 3 x 2", ", micro-batch 6"));
+}
+
+TEST(PlanLargest, KeepsGradientsBetweenTheMicroBatchesThatAreAskedFor) {
+  PlanQuestion question = adapters_of_8b({"superoffload"});
+  question.accumulations = {4};
+  const answer::Largest found = largest(sim(), question);
+  ASSERT_TRUE(found.largest());
+  for (const auto* trials : {&found.models, &found.contexts, &found.batches})
+    for (const Trial& trial : *trials)
+      if (trial.result) {
+        EXPECT_EQ(trial.result->scenario.at("training").at("gradient_accumulation"), 4)
+            << trial.words;
+      }
 }
 
 TEST(PlanLargest, KnowsTheLargestWhateverTheOrderInWhichModelsAreNamed) {

@@ -72,12 +72,40 @@ TEST(Explain, SaysWhatIsSlowerTogetherThanAlone) {
                                 {"storage", {{{"name", "nvme"}, {"mixed_efficiency", 0.87}}}}};
   result.scenario["run"]["jitter"] = 0.01;
   result.io.network = 1;
+  result.io.by_storage["nvme"] = {1, 0};
+  EXPECT_THAT(explain(result, {}, {200}, Topic::time), Not(HasSubstr("(mixed_efficiency)")));
+  result.io.by_storage["nvme"] = {1, 1};
   const std::string text = explain(result, {}, {1000}, Topic::time);
   EXPECT_THAT(text, HasSubstr("Reads and writes at once reach 87 % of nvme where each takes half "
                               "of its time (mixed_efficiency). What GPUs send each other goes by "
                               "way of host memory (gpu.peer_access). CPU work of 2 ranks at once "
                               "reaches 80 % of one's rate (host.team_rates). Each operation lasts "
                               "up to 1 % longer or shorter (run.jitter).\n"));
+}
+
+TEST(Explain, ExplainsTheColumnsThatItsTableHas) {
+  result::Result result = sample_that_fits();
+  result.phase_busy = {{"forward", {.gpu = 1}}, {"backward", {.gpu = 2}}};
+  const std::string alone = explain(result, {}, {1000}, Topic::time);
+  EXPECT_THAT(alone, HasSubstr("\nGPU: kernels.\n"));
+  result.phase_busy["backward"] = {.gpu = 2, .gpu_recompute = 1, .cpu = 1, .network = 1};
+  EXPECT_THAT(explain(result, {}, {1000}, Topic::time),
+              HasSubstr("more than 100 %. GPU: kernels; recomputing: of the forward pass, once "
+                        "more in backward; CPU: optimizer, conversions and checks; network: "
+                        "between GPUs.\n"));
+}
+
+TEST(Explain, SaysInASentenceThatNothingMoves) {
+  result::Result result = sample_that_fits();
+  result.phase_bytes = {{"forward", {}}, {"update", {}}};
+  const std::string none = explain(result, {}, {100}, Topic::time);
+  EXPECT_THAT(none, HasSubstr("No phase of a step moves bytes to or from host memory or "
+                              "drives.\n"));
+  EXPECT_THAT(none, Not(HasSubstr("sends off")));
+  result.phase_bytes["update"].h2d = 1;
+  const std::string some = explain(result, {}, {100}, Topic::time);
+  EXPECT_THAT(some, HasSubstr("sends off"));
+  EXPECT_THAT(some, Not(HasSubstr("No phase")));
 }
 
 TEST(Explain, SaysHowDrivesUpdateAndThatNobodyWaitsForTheCpu) {

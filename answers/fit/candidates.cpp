@@ -1,0 +1,137 @@
+#include "answers/fit/candidates.hpp"
+
+#include "explore/outcomes.hpp"
+#include "explore/runs_with.hpp"
+#include "explore/ways.hpp"
+
+#include <fmt/format.h>
+
+namespace spillway::answers {
+
+using description::Scenario;
+using nlohmann::json;
+
+namespace {
+
+const std::vector<std::uint64_t> batches = {32, 16, 8, 4, 2, 1};
+/// Of a way that plans for each tensor: a simulation takes as long as ten of another, and more
+/// samples make it slower once its storage is busy.
+const std::vector<std::uint64_t> batches_of_plans = {4, 1};
+
+/// How the cards of a node share the work.
+struct CardSplit {
+  std::string words;
+  std::vector<std::string> overrides;
+};
+
+/// What a machine has to share work among.
+struct Cards {
+  std::uint64_t nodes = 1, own = 1;  ///< own: of a node
+};
+
+std::string set(const char* how, std::uint64_t number) {
+  return fmt::format("parallel.{}={}", how, number);
+}
+
+/// By data alone, as every way can.
+CardSplit by_data(const Cards& cards) { return {"", {set("data", cards.nodes * cards.own)}}; }
+
+/// By layers and inside them, which wants whole layers on the cards.
+std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario) {
+  std::vector<CardSplit> splits;
+  if (cards.own > 1 && scenario.strategy.system == "resident")
+    for (const char* how : {"tensor", "pipeline"})
+      splits.push_back({fmt::format(", {} {}", how, cards.own),
+                        {set("data", cards.nodes), set(how, cards.own)}});
+  return splits;
+}
+
+/// Resolves ways; remembers what is wrong with the first.
+class Candidates {
+ public:
+  Candidates(const json& job, const std::vector<std::string>& overrides)
+      : job_(job), overrides_(overrides) {}
+
+  std::vector<Candidate> all(const std::vector<std::string>& systems) {
+    for (const explore::Way& way : explore::ways_of(systems, {}, job_, overrides_)) add(way);
+    if (found_.empty() && wrong_) throw *wrong_;
+    return std::move(found_);
+  }
+
+ private:
+  std::optional<Scenario> read(const explore::Way& way, const std::vector<std::string>& more) {
+    std::vector<std::string> all = {way.overrides};
+    all.insert(all.end(), more.begin(), more.end());
+    all.insert(all.end(), overrides_.begin(), overrides_.end());
+    try {
+      return scenarios::read_scenario(job_, all, systems_, scenarios::Refuse::what_cannot_run)
+          .scenario;
+    } catch (const description::ScenarioError& error) {
+      if (!wrong_) wrong_ = error;
+      return std::nullopt;
+    }
+  }
+
+  /// The one that is said, where one is.
+  std::vector<std::uint64_t> batches_for(const explore::Way& way, const Scenario& scenario) const {
+    for (const std::string& one : overrides_)
+      if (one.starts_with("training.micro_batch=")) return {scenario.training.micro_batch};
+    return way.plans ? batches_of_plans : batches;
+  }
+
+  void add(const explore::Way& way) {
+    std::optional<Scenario> alone;
+    if (!cards_) {
+      alone = read(way, {});
+      if (!alone) return;
+      cards_ = Cards{alone->machine.nodes, alone->machine.gpu.count};
+    }
+    const CardSplit data = by_data(*cards_);
+    const auto scenario = read(way, data.overrides);
+    if (scenario) add(way, data, *scenario);
+    if (!scenario && !alone) alone = read(way, {});
+    if (!scenario && !alone) return;
+    for (const CardSplit& split : other_splits(*cards_, scenario ? *scenario : *alone))
+      if (const auto other = read(way, split.overrides)) add(way, split, *other);
+  }
+
+  void add(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
+    const bool runnable = explore::runs_with(scenario).runnable;
+    for (const std::uint64_t batch : batches_for(way, scenario)) {
+      Candidate& fresh = found_.emplace_back();
+      fresh.name = way.name + split.words;
+      fresh.scenario = scenario;
+      fresh.scenario.training.micro_batch = batch;
+      fresh.way = ways_;
+      fresh.runnable = runnable;
+      fresh.plans = way.plans;
+    }
+    ++ways_;
+  }
+
+  const json& job_;
+  const std::vector<std::string>& overrides_;
+  const std::vector<scenarios::SystemInfo> systems_ = explore::known_systems();
+  std::optional<Cards> cards_;
+  std::vector<Candidate> found_;
+  std::optional<description::ScenarioError> wrong_;
+  std::size_t ways_ = 0;
+};
+
+}  // namespace
+
+std::string Candidate::words() const { return fmt::format("{}, micro-batch {}", name, batch()); }
+
+Candidate Candidate::with_batch(std::uint64_t batch) const {
+  Candidate other = *this;
+  other.scenario.training.micro_batch = batch;
+  other.most_tokens_per_s.reset();
+  return other;
+}
+
+std::vector<Candidate> candidates_of(const json& job, const std::vector<std::string>& overrides,
+                                     const std::vector<std::string>& systems) {
+  return Candidates(job, overrides).all(systems);
+}
+
+}  // namespace spillway::answers
