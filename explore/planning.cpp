@@ -217,8 +217,8 @@ std::string in_place_of(const Scenario& scenario) {
          ", with that system's own parts";
 }
 
-/// Not those whose updates come late: they train something else. Where ranks could share more, ZeRO-3
-/// as well, which is the only stage for weights outside the GPU.
+/// Not those whose updates come late: they train something else. Where ranks could share more, with
+/// ZeRO-3 as well, the only stage for weights outside the GPU.
 void add_other_systems(const Scenario& scenario, std::vector<Change>& changes) {
   for (const strategies::System& system : strategies::catalogue()) {
     if (scenario.strategy.system == system.name || system.defaults().optimizer.staleness != 0)

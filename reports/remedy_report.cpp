@@ -51,10 +51,11 @@ view::Document remedies_document(const answer::Remedies& remedies, const std::st
                           "could not be done. Try again.",
                           {view::count(remedies.unanswered)}))
         .say(why);
-  return document.say(why.empty()
-                          ? "No smaller micro-batch, further checkpointing, higher ZeRO stage, smaller "
-                            "sub-group, smaller part or other system, nor two of them, makes it fit."
-                          : "No change of the settings that makes it fit was found. " + why);
+  return document.say(
+      why.empty()
+          ? "No smaller micro-batch, further checkpointing, higher ZeRO stage, "
+            "smaller sub-group, smaller part or other system, nor two of them, makes it fit."
+          : "No change of the settings that makes it fit was found. " + why);
 }
 
 std::string remedies_note(const answer::Remedies& remedies, const std::string& ended,

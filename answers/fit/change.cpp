@@ -41,11 +41,13 @@ bool names_system(const Step& step) {
 }
 
 /// The other systems of which each step has its updates, but for those that plan for each tensor.
-std::vector<const strategies::System*> other_systems(const Scenario& now) {
+///   among  only these; empty: all
+std::vector<const strategies::System*> other_systems(const Scenario& now, const Systems& among) {
   std::vector<const strategies::System*> others;
   for (const strategies::System& system : strategies::catalogue())
     if (system.name != now.strategy.system && system.defaults().optimizer.staleness == 0 &&
-        !strategies::plans_steps(system.name))
+        !strategies::plans_steps(system.name) &&
+        (among.empty() || std::find(among.begin(), among.end(), system.name) != among.end()))
       others.push_back(&system);
   return others;
 }
@@ -57,7 +59,7 @@ bool keeps_states_in_memory(const strategies::System& system) {
 }
 
 /// The sizes from twice and four times the memory on that the board takes, else its largest.
-void add_memory(const Scenario& now, std::vector<Step>& steps) {
+void add_memory(const Scenario& now, const Systems& among, std::vector<Step>& steps) {
   const description::MachineFile& machine = now.machine;
   if (machine.gpu.one_memory) return;
   std::uint64_t before = machine.host.memory.value();
@@ -70,27 +72,27 @@ void add_memory(const Scenario& now, std::vector<Step>& steps) {
     const std::string more = description::to_text(description::Bytes(size));
     const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}};
     steps.push_back(memory);
-    for (const strategies::System* system : other_systems(now))
+    for (const strategies::System* system : other_systems(now, among))
       if (keeps_states_in_memory(*system)) steps.push_back(with_system(memory, system->name));
   }
 }
 
-void add_drive(const Scenario& now, std::vector<Step>& steps) {
+void add_drive(const Scenario& now, const Systems& among, std::vector<Step>& steps) {
   for (const description::StorageSpec& storage : now.machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
     const Step drive{"one more drive on " + storage.name,
                      {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)}};
     steps.push_back(drive);
-    for (const strategies::System* system : other_systems(now))
+    for (const strategies::System* system : other_systems(now, among))
       if (!keeps_states_in_memory(*system)) steps.push_back(with_system(drive, system->name));
     return;
   }
 }
 
-std::vector<Step> steps_from(const Scenario& now) {
+std::vector<Step> steps_from(const Scenario& now, const Systems& among) {
   std::vector<Step> steps;
-  add_memory(now, steps);
-  add_drive(now, steps);
+  add_memory(now, among, steps);
+  add_drive(now, among, steps);
   // how many cards go into a machine without a board of the list is not known
   if (now.parallel.tensor == 1 && now.parallel.pipeline == 1 && now.machine.nodes == 1 &&
       board_of(now.machine))
@@ -109,9 +111,9 @@ std::uint64_t samples_of(const Scenario& scenario) {
 }
 
 /// Other systems beside `more`.
-std::vector<Step> others_with(const std::string& more, const Scenario& now) {
+std::vector<Step> others_with(const std::string& more, const Scenario& now, const Systems& among) {
   std::vector<Step> steps;
-  for (const strategies::System* system : other_systems(now))
+  for (const strategies::System* system : other_systems(now, among))
     steps.push_back({system->name, {more, run_as(system->name)}});
   return steps;
 }
@@ -187,7 +189,8 @@ TriedStep fastest_of(const explore::Backend& backend, const result::Result& answ
 }  // namespace
 
 std::optional<MoreSamples> more_samples(const explore::Backend& backend,
-                                        const result::Result& answer, std::uint64_t& simulated) {
+                                        const result::Result& answer, const Systems& among,
+                                        std::uint64_t& simulated) {
   const Scenario now = explore::scenario_of(answer);
   const std::uint64_t times =
       many_micro_batches / std::min(many_micro_batches, now.machine.gpu.count);
@@ -198,7 +201,7 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   const std::string set = fmt::format("training.gradient_accumulation={}", times);
   TriedStep best = fastest_of(backend, answer, {{"", {set}}}, simulated);
   if (best.tokens_per_s == 0)  // gradients that are kept until the update may leave no room
-    best = fastest_of(backend, answer, others_with(set, now), simulated);
+    best = fastest_of(backend, answer, others_with(set, now, among), simulated);
   if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
   return MoreSamples{best.step.words,   times,       best.samples, samples_of(now), best.step.set,
                      best.tokens_per_s, std::nullopt};
@@ -224,8 +227,9 @@ const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double lea
 }  // namespace
 
 std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
-                                     std::optional<MoreSamples>& more, std::uint64_t& simulated) {
-  std::vector<Step> steps = steps_from(explore::scenario_of(answer));
+                                     const Systems& among, std::optional<MoreSamples>& more,
+                                     std::uint64_t& simulated) {
+  std::vector<Step> steps = steps_from(explore::scenario_of(answer), among);
   if (more)
     for (Step& step : steps) {
       if (!more->system.empty() && !names_system(step)) step = with_system(step, more->system);

@@ -9,21 +9,28 @@ namespace spillway::answers {
 /// simulation stays short whatever the box.
 inline constexpr std::uint64_t many_micro_batches = 16;
 
+/// Names of systems; none: all.
+using Systems = std::vector<std::string>;
+
 /// The answer with several micro-batches before each update.
+///   among      the other systems that are tried where they leave no room
 ///   simulated  grows by the scenarios that were simulated
 ///   Result     nothing where that does not make it 10 % faster
 std::optional<MoreSamples> more_samples(const explore::Backend& backend,
-                                        const result::Result& answer, std::uint64_t& simulated);
+                                        const result::Result& answer, const Systems& among,
+                                        std::uint64_t& simulated);
 
 /// Of about two and four times the host memory, in sizes that the board takes, one more drive and
 /// one more card, the one with which the answer trains most tokens a second, or a cheaper one that
 /// comes near. With more memory, systems that hold their states there are tried as well, with one
 /// more drive those that do not; with a smaller micro-batch where it would not fit. Only what
 /// people can run.
+///   among      the other systems that are tried
 ///   more       the answer is to be changed so beside it, which gets what comes of both
 ///   simulated  grows by the scenarios that were simulated
 ///   Result     nothing where none of them makes it 2 % faster
 std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
-                                     std::optional<MoreSamples>& more, std::uint64_t& simulated);
+                                     const Systems& among, std::optional<MoreSamples>& more,
+                                     std::uint64_t& simulated);
 
 }  // namespace spillway::answers

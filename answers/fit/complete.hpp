@@ -1,6 +1,6 @@
 #pragma once
 
-#include "answers/fit/search.hpp"
+#include "answers/fit/change.hpp"
 
 namespace spillway::answers {
 
@@ -10,8 +10,10 @@ namespace spillway::answers {
 /// alone, in proportion to what that takes: each plan for less costs a simulation.
 class Completion {
  public:
-  /// backend  outlives this
-  explicit Completion(const explore::Backend& backend) : backend_(backend) {}
+  ///   backend  outlives this
+  ///   systems  those that a change may take
+  Completion(const explore::Backend& backend, Systems systems)
+      : backend_(backend), systems_(std::move(systems)) {}
 
   /// Starts what is about the fastest that people can run, beside the rest of the search.
   void begin(const Found& found);
@@ -28,7 +30,8 @@ class Completion {
   void start(const Found& found, std::vector<Task> tasks);
   void take(const nlohmann::json& part, Task task, FitAnswer& answer) const;
   void take(const explore::Piece& piece, Task task, FitAnswer& answer) const;
-  static nlohmann::json part_of(const explore::Backend& backend, const Found& found, Task task);
+  static nlohmann::json part_of(const explore::Backend& backend, const Systems& systems,
+                                const Found& found, Task task);
 
   struct Shift {
     std::vector<Task> tasks;
@@ -36,6 +39,7 @@ class Completion {
   };
 
   const explore::Backend& backend_;
+  Systems systems_;
   std::vector<Shift> shifts_;
 };
 

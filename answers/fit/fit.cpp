@@ -114,7 +114,7 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
   const std::vector<Candidate> candidates =
       candidates_of(job, question.overrides, question.systems);
   answer.price_usd = candidates.front().scenario.machine.price();
-  Completion completion(backend);
+  Completion completion(backend, question.systems);
   Found found = search(backend, candidates, question.runnable,
                        [&](const Found& so_far) { completion.begin(so_far); });
   answer.bounded = found.bounded;

@@ -81,6 +81,21 @@ struct WeightsPart {
 };
 
 template <class Io, class Part>
+void routed_expert_knobs(Io& io, Part& part) {
+  io.optional(
+      {"experts",
+       "routed experts: as_others, as weights.home says; alone, they alone leave the GPU; cpu, "
+       "they stay in host memory, and the CPU multiplies by them at host.compute",
+       "", "any, of a model with experts"},
+      part.experts);
+  io.optional({"expert_cache",
+               "GPU memory for experts that do not leave it, of all layers those that most tokens "
+               "choose",
+               "", "any, with weights.experts alone"},
+              part.expert_cache);
+}
+
+template <class Io, class Part>
 void weights_knobs(Io& io, Part& part) {
   io({"home", "where 16-bit weights lie between their uses",
       "zero_optimization.offload_param.device"},
@@ -121,17 +136,7 @@ void weights_knobs(Io& io, Part& part) {
   io({"persistence_threshold", "tensors up to so many elements stay whole on every GPU",
       "zero_optimization.stage3_param_persistence_threshold"},
      part.persistence_threshold);
-  io.optional(
-      {"experts",
-       "routed experts: as_others, as weights.home says; alone, they alone leave the GPU; cpu, "
-       "they stay in host memory, and the CPU multiplies by them at host.compute",
-       "", "any, of a model with experts"},
-      part.experts);
-  io.optional({"expert_cache",
-               "GPU memory for experts that do not leave it, of all layers those that most tokens "
-               "choose",
-               "", "any, with weights.experts alone"},
-              part.expert_cache);
+  routed_expert_knobs(io, part);
   io.word({"max_live", "gathered elements alive on a GPU at which fetching ahead stops",
            "zero_optimization.stage3_max_live_parameters"},
           part.max_live, "all", all_params);

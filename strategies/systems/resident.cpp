@@ -4,8 +4,8 @@ namespace spillway::strategies {
 
 /// Everything on the GPU: what all offloading systems are compared with. Data parallelism with ZeRO
 /// stages 0-3 and tensor parallelism; activations kept or, with `checkpoint_gpu`, recomputed block
-/// by block. Gradients come and go as PyTorch's own do; `gradients.memory` at_start is Megatron-LM's
-/// buffer of all.
+/// by block. Gradients come and go as PyTorch's own do; with `gradients.memory` at_start all have
+/// one buffer, as in Megatron-LM.
 ///   Source  Megatron-LM (arXiv 1909.08053), ZeRO (SC'20) sections 5 and 7
 System resident() {
   System system;

@@ -115,13 +115,23 @@ TEST(Fit, IsTheFastestOfWhatItPrunes) {
   std::vector<description::Scenario> all;
   for (const Candidate& one : candidates_of(job, {}))
     if (one.runnable) all.push_back(one.scenario);
-  // a smaller batch may hide a little more of an update
-  constexpr double nearly = 1.03;
+  // a smaller batch may hide a little more of an update, and what moves nothing is preferred
+  constexpr double nearly = 1.06;
   for (const explore::Outcome& outcome : explore::simulate_all(sim(), all)) {
     if (!outcome.result || !outcome.result->feasible()) continue;
     EXPECT_LE(outcome.result->tokens_per_s, nearly * answer.runnable->tokens_per_s)
         << outcome.result->system;
   }
+}
+
+// With offloading it is 2 % faster, which is less than anybody knows of either.
+TEST(Fit, StaysOnTheCardWhereOffloadingBringsNothing) {
+  FitQuestion question = about("qwen2.5-7b", {"3090", "64G", "1T"});
+  question.overrides = {"training.method=qlora"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable);
+  EXPECT_EQ(answer.runnable->io.h2d, 0u) << answer.runnable->system;
+  EXPECT_GT(answer.runnable->tokens_per_s, 900);
 }
 
 // 24.9 GiB where all that backward needs is kept, 19.2 of 24 where blocks compute it again.
