@@ -88,6 +88,31 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
   }
 }
 
+/// A loss that never holds whole logits, where all of them are what finds no room: nothing is
+/// bought.
+std::optional<FitChange> with_a_fused_loss(const explore::Backend& backend, const json& job,
+                                           const FitQuestion& question,
+                                           const description::Scenario& now, FitAnswer& answer) {
+  if (now.training.loss != description::LossKind::plain) return std::nullopt;
+  const std::string set = "training.loss=fused";
+  try {
+    const std::vector<Candidate> candidates = candidates_with(job, question)({set});
+    const Found found = search(backend, candidates, true);
+    answer.bounded += found.bounded;
+    answer.simulated += found.simulated;
+    if (!found.runnable) return std::nullopt;
+    return FitChange{
+        fmt::format("training.loss fused, such as Liger Kernel's or cut cross-entropy, "
+                    "with {}",
+                    way_and_batch(*found.runnable)),
+        {set},
+        found.runnable->tokens_per_s,
+        found.runnable->price_usd};
+  } catch (const description::ScenarioError&) {
+    return std::nullopt;  // the model has no logits
+  }
+}
+
 /// What is needed where nothing that people can run fits, and the cheaper way to it.
 void add_needs(const explore::Backend& backend, const json& job, const FitQuestion& question,
                const std::vector<Candidate>& candidates, FitAnswer& answer) {
@@ -100,6 +125,8 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
     if (const auto drive = with_a_drive(backend, job, question, answer);
         drive && (!answer.change || drive->price_usd < answer.change->price_usd))
       answer.change = drive;
+  if (auto loss = with_a_fused_loss(backend, job, question, candidates.front().scenario, answer))
+    answer.change = std::move(loss);
   if (answer.fits || answer.needs.empty()) return;
   answer.needed_bytes = answer.needs.front().needed_bytes;
   answer.why_not = text::Text(answer.needs.front().words + " ") + answer.needs.front().why_not;

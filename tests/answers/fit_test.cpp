@@ -291,6 +291,21 @@ TEST(Fit, SaysOfEachTierWhatIsNeededAndBuysWhatMakesItFit) {
 }
 
 // Neither is enough alone: a drive and 64 GiB cost hundreds, a board for 256 GiB ten thousand.
+// 65 of 74.5 GiB are logits and what a plain loss makes of them.
+TEST(Fit, TakesALossWithoutWholeLogitsBeforeItSellsALargerCard) {
+  FitQuestion question = about("qwen2.5-7b", {"3090", "64G"});
+  question.overrides = {"training.method=qlora"};
+  question.context = 32768;
+  const FitAnswer answer = fit(sim(), question);
+  EXPECT_FALSE(answer.fits);
+  ASSERT_TRUE(answer.change);
+  EXPECT_EQ(answer.change->set, std::vector<std::string>{"training.loss=fused"});
+  EXPECT_EQ(answer.change->price_usd, answer.price_usd);
+  question.overrides.insert(question.overrides.end(), answer.change->set.begin(),
+                            answer.change->set.end());
+  EXPECT_TRUE(fit(sim(), question).runnable);
+}
+
 TEST(Fit, BuysADriveAndMemoryWhereTheyAreCheaperTogetherThanMemoryAlone) {
   const FitQuestion question = about("llama-3.1-8b", {"4090", "32G", ""});
   const FitAnswer answer = fit(sim(), question);
