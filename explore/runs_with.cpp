@@ -56,7 +56,7 @@ RunsWith trainer(const Scenario& scenario) {
   if (parallel.splits_backward()) return {"Megatron-LM with the authors' zero bubble", true};
   if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1) {
     std::string who = megatron(scenario);
-    if (const auto also = deepspeed(scenario)) who += ", " + also->text;
+    if (const auto also = deepspeed(scenario)) who += ", " + also->program;
     return {who, true};
   }
   const bool sharded = parallel.data > 1 && parallel.zero_stage > 0;
