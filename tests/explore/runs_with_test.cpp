@@ -3,6 +3,7 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/export_deepspeed.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace spillway::explore {
@@ -99,7 +100,16 @@ TEST(RunsWith, WhoKeepsAllOnTheGpusDependsOnHowTheyShare) {
   EXPECT_EQ(with({{"system", "resident"}}).program, "PyTorch");
   EXPECT_EQ(with({{"system", "resident"}}, {"parallel.data=2"}).program,
             "PyTorch (FSDP), DeepSpeed");
-  EXPECT_EQ(with({{"system", "resident"}}, {"parallel.tensor=2"}).program, "Megatron-LM");
+  const std::vector<std::string> cut{"parallel.tensor=2"};
+  EXPECT_THAT(with({{"system", "resident"}}, cut).program,
+              testing::StartsWith("Megatron-LM with --grad-reduce-in-bf16"));
+  const json as_megatron = {{"main_gradients", true}, {"accumulation", "fp32"}};
+  EXPECT_THAT(with({{"system", "resident"}, {"gradients", as_megatron}}, cut).program,
+              testing::MatchesRegex("Megatron-LM(, DeepSpeed)?"));
+  // what an import of its own keys gives
+  const json as_deepspeed = {{"overlap", false}, {"reduce_bucket", "5e8 params"}};
+  EXPECT_THAT(with({{"system", "resident"}, {"gradients", as_deepspeed}}, cut).program,
+              testing::HasSubstr(", DeepSpeed"));
 }
 
 TEST(RunsWith, EverySystemOfTheCatalogueHasAnAnswer) {
