@@ -89,7 +89,8 @@ void add_deepspeed(const explore::Backend& backend, const json& base,
 }
 
 /// What more samples a step bring the fastest that people can run.
-void add_more_samples(const explore::Backend& backend, BestSettings& answer) {
+void add_more_samples(const explore::Backend& backend, const Systems& systems,
+                      BestSettings& answer) {
   const result::Result* fastest = nullptr;
   for (const Trial& trial : answer.trials)
     if (trial.fits() && trial.result->runs_with && trial.result->runs_with->runnable &&
@@ -97,7 +98,7 @@ void add_more_samples(const explore::Backend& backend, BestSettings& answer) {
       fastest = &*trial.result;
   if (!fastest) return;
   std::uint64_t simulated = 0;
-  answer.more_samples = more_samples(backend, *fastest, simulated);
+  answer.more_samples = more_samples(backend, *fastest, systems, simulated);
   answer.counts.simulated += simulated;
 }
 
@@ -122,7 +123,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
     answer.old_prices = old_prices_of(result, question.today);
   }
   add_deepspeed(backend, base, deepspeed, answer);
-  if (question.one_micro_batch()) add_more_samples(backend, answer);
+  if (question.one_micro_batch()) add_more_samples(backend, question.systems, answer);
   return answer;
 }
 

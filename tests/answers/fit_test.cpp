@@ -293,7 +293,7 @@ TEST(Fit, SaysOfEachTierWhatIsNeededAndBuysWhatMakesItFit) {
 // Neither is enough alone: a drive and 64 GiB cost hundreds, a board for 256 GiB ten thousand.
 // 65 of 74.5 GiB are logits and what a plain loss makes of them.
 TEST(Fit, TakesALossWithoutWholeLogitsBeforeItSellsALargerCard) {
-  FitQuestion question = about("qwen2.5-7b", {"3090", "64G"});
+  FitQuestion question = about("qwen2.5-7b", {"3090", "64G", ""});
   question.overrides = {"training.method=qlora"};
   question.context = 32768;
   const FitAnswer answer = fit(sim(), question);
