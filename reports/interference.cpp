@@ -70,8 +70,9 @@ void add_launches(std::vector<Text>& all, const Result& r) {
   });
   const bool gathers = !knob_is(r, "/weights/home", "gpu") || shared;
   const nlohmann::json::json_pointer with_hooks("/strategy/weights/hooks");
-  const bool hooked = gathers && r.scenario.value(with_hooks, false) &&
-                      r.scenario.contains(stage) && r.scenario.at(stage) == 3 && hooks != "0 s";
+  const bool hooked = gathers && r.scenario.contains(with_hooks) &&
+                      r.scenario.at(with_hooks) == true && r.scenario.contains(stage) &&
+                      r.scenario.at(stage) == 3 && hooks != "0 s";
   if (launch.empty() || (launch == "0 s" && !hooked)) return;
   if (hooked && launch == "0 s")
     all.push_back(

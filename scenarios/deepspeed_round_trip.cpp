@@ -64,7 +64,7 @@ class Comparison {
     if (knob == "home") return false;
     if (knob == "h2d")
       return weights.home != Home::gpu || parts_.optimizer.home != Home::host || !offloads_;
-    if (!gathers_) return true;
+    if (!gathers_ || knob == "hooks") return true;  // DeepSpeed has its own, whatever is asked
     const bool swapped = weights.home == Home::ssd;
     if (knob == "overlap") return !swapped;
     const bool in_turn = swapped && !weights.overlap && !came.overlap;
@@ -82,7 +82,8 @@ class Comparison {
   bool gradients(const std::string& knob, const json& one) const {
     const GradientsPart& part = parts_.gradients;
     const bool sums = asked_.training.gradient_accumulation > 1 || part.main_gradients;
-    if (knob == "main_gradients" || knob == "memory") return offloads_;
+    if (knob == "main_gradients") return offloads_;
+    if (knob == "memory") return offloads_ || asked_.parallel.replicas() == 1;
     if (knob == "policy" || knob == "overlap") return false;
     if (knob == "reduce_bucket") return false;
     if (knob == "collective")

@@ -144,7 +144,7 @@ class Import {
     if (stages < 2) return;
     note(
         fmt::format("parallel.pipeline: 1, pipeline.stages is not taken; --ranks {} and --set "
-                    "parallel.pipeline={} ask for stages",
+                    "parallel.pipeline={} ask for them",
                     std::max<std::uint64_t>(1, data_ranks() / stages), stages));
   }
 

@@ -24,8 +24,9 @@ TEST(SchemaCheck, OffersTheNearestKeyForAnUnknownOne) {
             "s.json:1:2: weigths: no such key; did you mean \"weights\"?");
   EXPECT_EQ(
       about(R"({"gradients": {"xyz": 1}})"),
-      "s.json:1:16: gradients.xyz: no such key; known: accumulation, convert, d2h, flush_tail, "
-      "fused_accumulation, init_copy, lands, main_gradients, overlap, pinned, policy, "
+      "s.json:1:16: gradients.xyz: no such key; known: accumulation, collective, convert, d2h, "
+      "flush_tail, "
+      "fused_accumulation, init_copy, lands, main_gradients, memory, overlap, pinned, policy, "
       "reduce_bucket, slabs, staging_buffer");
 }
 
