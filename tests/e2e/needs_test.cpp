@@ -34,7 +34,7 @@ const std::vector<Short> boxes = {
      "host", "machine.host.memory", 120, 126},
     {"qwen7b_resident", R"({"model": "qwen2.5-7b", "machine": "gaming_4090",
      "training": {"sequence": 4096}, "strategy": {"system": "resident"}})",
-     "gpu", "machine.gpu.memory", 135, 146},
+     "gpu", "machine.gpu.memory", 122, 135},
     {"a_small_drive", infinity_8b, "ssd", "machine.storage.nvme.capacity", 140, 150},
     {"llama70b_on_eight_cards", R"({"model": "llama-3-70b", "machine": "h100_8gpu",
      "strategy": {"system": "resident"}, "parallel": {"data": 8, "zero_stage": 3}})",
