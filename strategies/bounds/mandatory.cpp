@@ -63,6 +63,14 @@ bool tensor_by_tensor(const Scenario& scenario) {
   return scenario.parallel.pipeline > 1 || plans_steps(scenario.strategy.system);
 }
 
+/// All that an update finds, of the rank's own shares.
+std::uint64_t gradients_of_all(const Decided& counted) {
+  return counted.tensors.at(0).sum([](const TensorRow& row) {
+    const std::uint64_t ways = row.shards.gradient_ways();
+    return row.trainable() ? row.gradient_format().bytes(row.share(ways)) : 0;
+  });
+}
+
 /// What passes have on the GPU at once, of activations and of gradients that stay: at the peak of a
 /// counted run, and when backward begins.
 std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
@@ -76,10 +84,10 @@ std::uint64_t passes_on_gpu(const Scenario& scenario, const Decided& counted,
   const std::uint64_t gradients = resident ? held("gpu", peak, of(Purpose::gradients)) : 0;
   if (moves_by_plan(scenario.strategy.activations.policy))  // but logits, which nobody swaps
     return gradients + held("gpu", peak, of(Purpose::logits), &result::PeakEntry::asked_bytes);
-  const bool all_kept = scenario.strategy.gradients.memory == GradientMemory::at_start;
-  return std::max(
-      gradients + held_in_passes(peak),
-      (all_kept ? gradients : 0) + bytes_of(counted.prepared->program, counted.fates, Fate::keep));
+  const std::uint64_t kept = bytes_of(counted.prepared->program, counted.fates, Fate::keep);
+  if (resident && scenario.strategy.gradients.memory == GradientMemory::in_backward)
+    return std::max({held_in_passes(peak), kept, gradients_of_all(counted)});
+  return gradients + std::max(held_in_passes(peak), kept);
 }
 
 /// Bytes of weights and their states that each GPU's planner decides about: every step needs them

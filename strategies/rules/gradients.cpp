@@ -224,14 +224,16 @@ constexpr Rule gradients_rows[] = {
            return c.parts().gradients.memory == GradientMemory::at_start ||
                   (gradients_of(c) == GradientPolicy::resident &&
                    !c.parts().gradients.main_gradients &&
+                   !moves_by_plan(c.parts().activations.policy) &&
                    (c.parallel().zero_stage < 2 || c.parallel().replicas() == 1) &&
                    c.parts().overflow_check == OverflowCheck::none);
          },
      .settles = {[](description::Scenario& s) {
                    s.strategy.gradients.memory = GradientMemory::at_start;
                  },
-                 "only whole gradients of the type that kernels make, all of which stay on the GPU "
-                 "and are not searched for overflows, come and go with backward",
+                 "only whole gradients of the type that kernels make, which stay on the GPU beside "
+                 "activations that nobody plans, and are not searched for overflows, come and go "
+                 "with backward",
                  true}},
     {.path = "strategy.gradients.lands",
      .other = "{}",

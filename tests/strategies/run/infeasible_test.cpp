@@ -37,6 +37,7 @@ TEST(Infeasible, HostThatIsExactlyFullFitsAndOneByteLessDoesNot) {
 
 TEST(Infeasible, GpuThatIsExactlyFullFitsAndOneByteLessDoesNot) {
   description::Scenario scenario = exact("resident");
+  scenario.strategy.gradients.memory = description::GradientMemory::at_start;
   const result::Result free = count(scenario).result;
   scenario.machine.gpu.memory = Bytes(free.gpu.total);
   EXPECT_TRUE(count(scenario).result.feasible());

@@ -59,11 +59,11 @@ TEST(GradientKnobs, GradientsThatComeWithBackwardMeetFewerActivations) {
         .result.gpu;
   };
   const result::PeakBytes stay = peak("at_start", "1"), come = peak("in_backward", "1");
-  EXPECT_NEAR(at_peak(stay, "gradients"), all, 0.001 * all);
-  EXPECT_NEAR(at_peak(come, "gradients"), met, 0.001 * met);
+  EXPECT_NEAR(at_peak(stay, "gradients"), all, 0.002 * all);
+  EXPECT_NEAR(at_peak(come, "gradients"), met, 0.002 * met);
   EXPECT_LT(come.total, stay.total);
   // sums of the first micro-batch are there when the second one's backward begins
-  EXPECT_NEAR(at_peak(peak("in_backward", "2"), "gradients"), all, 0.001 * all);
+  EXPECT_NEAR(at_peak(peak("in_backward", "2"), "gradients"), all, 0.002 * all);
 }
 
 // A ring of four sends 3/4 of all gradients once when it scatters their sum, and again when every
@@ -71,7 +71,7 @@ TEST(GradientKnobs, GradientsThatComeWithBackwardMeetFewerActivations) {
 TEST(GradientKnobs, AllReduceSendsTwiceWhatReduceScatterDoes) {
   constexpr std::uint64_t ranks = 4, once = (ranks - 1) * 2 * parameters;
   const auto sent = [](const char* stage, const char* collective) {
-    const Overrides overrides{"strategy.system=resident", "parallel.data=4",
+    const Overrides overrides{"machine=h100_8gpu", "strategy.system=resident", "parallel.data=4",
                               std::string("parallel.zero_stage=") + stage,
                               std::string("strategy.gradients.collective=") + collective};
     return count(example("llama8b_four_gpus", overrides)).result.io.network;
