@@ -295,6 +295,15 @@ constexpr Rule update_rows[] = {
          },
      .why = "only the CPU updates weights in host memory, between steps that read them",
      .hint = "use own, or optimizer.device cpu, cpu_share 1 and staleness 0"},
+    {.path = master,
+     .holds =
+         [](const Case& c) {
+           return !keeps_no_master(c) || optimizer_of(c).home != Home::ssd ||
+                  is_mixed(c.training().precision) ||
+                  c.training().optimizer_state != StateWidth::fp32;
+         },
+     .why = "fp32 states on drives pass host memory beside masters of their own",
+     .hint = "use own, or optimizer.home host, or training.optimizer_state bf16"},
     {.path = back,
      .holds =
          [](const Case& c) {

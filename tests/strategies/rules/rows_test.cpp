@@ -231,6 +231,10 @@ constexpr Breaks of_optimizer[] = {
        s.strategy.optimizer.master = MasterKept::weight, s.strategy.weights.home = Home::gpu;
      }},
     {"megatrain", [](Scenario& s) { s.strategy.optimizer.cpu_share = 0.5; }},
+    {"megatrain",
+     [](Scenario& s) {
+       s.training.precision = Precision::bf16, s.strategy.optimizer.home = Home::ssd;
+     }},
     {"zero_offload", [](Scenario& s) { s.strategy.optimizer.roll_back = true; }},
     {"lohan", [](Scenario& s) { s.strategy.optimizer.roll_back = true; }},
     {"superoffload",
