@@ -47,7 +47,7 @@ TEST(Trials, ThatBoundsRuleOutHaveNumbersInTheirReason) {
   EXPECT_THAT(words(trials[1].reason), StartsWith("needs at least "));
   const auto values = values_in(trials[1].reason);
   ASSERT_EQ(values.size(), 2u);
-  EXPECT_GT(values[0], 16 * 175e9);  // weights, gradients and states
+  EXPECT_GT(values[0], 16 * 174e9);  // weights, gradients and states
   EXPECT_EQ(values[1], card);
 }
 
