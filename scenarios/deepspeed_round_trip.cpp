@@ -82,8 +82,7 @@ class Comparison {
   bool gradients(const std::string& knob, const json& one) const {
     const GradientsPart& part = parts_.gradients;
     const bool sums = asked_.training.gradient_accumulation > 1 || part.main_gradients;
-    if (knob == "main_gradients") return offloads_;
-    if (knob == "memory") return offloads_ || asked_.parallel.replicas() == 1;
+    if (knob == "main_gradients" || knob == "memory") return offloads_;
     if (knob == "policy" || knob == "overlap") return false;
     if (knob == "reduce_bucket") return false;
     if (knob == "collective")
