@@ -99,6 +99,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   description::Scenario reference = scenario;
   reference.training.optimizer_in_backward = false;
   reference.strategy = defaults_of("resident");
+  reference.strategy.gradients.memory = description::GradientMemory::at_start;  // one check of all
   reference.strategy.gradients.accumulation =
       wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;
   reference.strategy.gradients.fused_accumulation =
