@@ -107,7 +107,8 @@ TEST(RunsWith, WhoKeepsAllOnTheGpusDependsOnHowTheyShare) {
   EXPECT_THAT(with({{"system", "resident"}, {"gradients", as_megatron}}, cut).program,
               testing::MatchesRegex("Megatron-LM(, DeepSpeed)?"));
   // what an import of its own keys gives
-  const json as_deepspeed = {{"overlap", false}, {"reduce_bucket", "5e8 params"}};
+  const json as_deepspeed = {
+      {"overlap", false}, {"reduce_bucket", "5e8 params"}, {"memory", "at_start"}};
   EXPECT_THAT(with({{"system", "resident"}, {"gradients", as_deepspeed}}, cut).program,
               testing::HasSubstr(", DeepSpeed"));
 }
