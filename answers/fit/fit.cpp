@@ -57,6 +57,16 @@ CandidatesWith candidates_with(const json& job, const FitQuestion& question,
   };
 }
 
+/// The fastest of the candidates that people can run; the answer's counts grow by what it took.
+std::optional<result::Result> fastest_runnable(const explore::Backend& backend,
+                                               const std::vector<Candidate>& candidates,
+                                               FitAnswer& answer) {
+  Found found = search(backend, candidates, true);
+  answer.bounded += found.bounded;
+  answer.simulated += found.simulated;
+  return std::move(found.runnable);
+}
+
 /// A drive, where the machine has none: the systems that need one are not among the candidates.
 /// With it, and with what they lack then.
 std::optional<FitChange> with_a_drive(const explore::Backend& backend, const json& job,
@@ -67,10 +77,8 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
   const CandidatesWith with_more = candidates_with(job, question, {set});
   try {
     const std::vector<Candidate> candidates = with_more({});
-    const Found found = search(backend, candidates, true);
-    answer.bounded += found.bounded;
-    answer.simulated += found.simulated;
-    if (!found.runnable) {
+    const auto fastest = fastest_runnable(backend, candidates, answer);
+    if (!fastest) {
       Needs needs = needs_of(backend, candidates, with_more, answer.simulated);
       answer.bounded += needs.bounded;
       std::optional<FitChange> more = std::move(needs.change);
@@ -79,10 +87,10 @@ std::optional<FitChange> with_a_drive(const explore::Backend& backend, const jso
       more->set.insert(more->set.begin(), set);
       return more;
     }
-    return FitChange{fmt::format("a {}, with {}", drive.name, way_and_batch(*found.runnable)),
+    return FitChange{fmt::format("a {}, with {}", drive.name, way_and_batch(*fastest)),
                      {set},
-                     found.runnable->tokens_per_s,
-                     found.runnable->price_usd};
+                     fastest->tokens_per_s,
+                     fastest->price_usd};
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the board has no place for it
   }
@@ -96,18 +104,15 @@ std::optional<FitChange> with_a_fused_loss(const explore::Backend& backend, cons
   if (now.training.loss != description::LossKind::plain) return std::nullopt;
   const std::string set = "training.loss=fused";
   try {
-    const std::vector<Candidate> candidates = candidates_with(job, question)({set});
-    const Found found = search(backend, candidates, true);
-    answer.bounded += found.bounded;
-    answer.simulated += found.simulated;
-    if (!found.runnable) return std::nullopt;
+    const auto fastest = fastest_runnable(backend, candidates_with(job, question)({set}), answer);
+    if (!fastest) return std::nullopt;
     return FitChange{
         fmt::format("training.loss fused, such as Liger Kernel's or cut cross-entropy, "
                     "with {}",
-                    way_and_batch(*found.runnable)),
+                    way_and_batch(*fastest)),
         {set},
-        found.runnable->tokens_per_s,
-        found.runnable->price_usd};
+        fastest->tokens_per_s,
+        fastest->price_usd};
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the model has no logits
   }
@@ -119,14 +124,15 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
   Needs needs = needs_of(backend, candidates, candidates_with(job, question), answer.simulated);
   answer.bounded += needs.bounded;
   answer.needs = std::move(needs.ways);
-  answer.change = std::move(needs.change);
-  const auto& storage = candidates.front().scenario.machine.storage;
-  if (storage.empty())
-    if (const auto drive = with_a_drive(backend, job, question, answer);
-        drive && (!answer.change || drive->price_usd < answer.change->price_usd))
-      answer.change = drive;
-  if (auto loss = with_a_fused_loss(backend, job, question, candidates.front().scenario, answer))
-    answer.change = std::move(loss);
+  const description::Scenario& now = candidates.front().scenario;
+  answer.change = with_a_fused_loss(backend, job, question, now, answer);
+  if (!answer.change) {
+    answer.change = std::move(needs.change);
+    if (now.machine.storage.empty())
+      if (const auto drive = with_a_drive(backend, job, question, answer);
+          drive && (!answer.change || drive->price_usd < answer.change->price_usd))
+        answer.change = drive;
+  }
   if (answer.fits || answer.needs.empty()) return;
   answer.needed_bytes = answer.needs.front().needed_bytes;
   answer.why_not = text::Text(answer.needs.front().words + " ") + answer.needs.front().why_not;
