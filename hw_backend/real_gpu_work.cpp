@@ -142,6 +142,27 @@ void sum(Primitives& device, const RawGpuKernel& kernel) {
     device.convert(count, first->input(), into->output());
 }
 
+/// Chooses columns, or moves them between their matrix and where they lie one beside the other.
+void columns(Primitives& device, const RawGpuKernel& kernel) {
+  const RawOperand* from = find(kernel.operands, Role::input);
+  const RawOperand* into = find(kernel.operands, Role::output);
+  const RawOperand* chosen = find(kernel.operands, Role::indices);
+  ENSURE(from && chosen, "columns of no matrix");
+  auto* const indices = reinterpret_cast<std::uint32_t*>(chosen->data);
+  const ChosenColumns some{kernel.rows, kernel.columns, chosen->bytes / sizeof *indices, indices};
+  if (kernel.work == GpuWork::choose_columns) {
+    const RawOperand* sums = find(kernel.operands, Role::workspace);
+    ENSURE(sums, "columns that are chosen by no sums");
+    return device.choose_columns(some, from->input(), reinterpret_cast<float*>(sums->data),
+                                 indices);
+  }
+  ENSURE(into, "columns that go nowhere");
+  if (kernel.work == GpuWork::take_columns)
+    device.take_columns(some, from->input(), into->output());
+  else
+    device.put_columns(some, from->input(), into->output());
+}
+
 void compute(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
              double* loss) {
   const models::Operator& op = *kernel.operation;
@@ -178,7 +199,9 @@ RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
       part(kernel.part),
       numbers(kernel.numbers),
       value(kernel.value),
-      first_element(kernel.first_element) {
+      first_element(kernel.first_element),
+      rows(kernel.rows),
+      columns(kernel.columns) {
   operands.reserve(kernel.operands.size());
   for (const strategies::BoundOperand& operand : kernel.operands) operands.emplace_back(operand);
 }
@@ -228,6 +251,10 @@ void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKern
     }
     case GpuWork::initialize:
       return first_values(device, context, kernel);
+    case GpuWork::choose_columns:
+    case GpuWork::take_columns:
+    case GpuWork::put_columns:
+      return columns(device, kernel);
     case GpuWork::adam_part:
       return part_of_update(device, context, kernel);
   }

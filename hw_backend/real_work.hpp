@@ -45,6 +45,7 @@ struct RawGpuKernel {
   strategies::Numbers numbers;
   float value = 0;
   std::uint64_t first_element = 0;
+  std::uint64_t rows = 0, columns = 0;
   std::vector<RawOperand> operands;
 
   explicit RawGpuKernel(const strategies::GpuKernel& kernel);

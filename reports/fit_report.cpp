@@ -195,7 +195,7 @@ Text beside_more_samples(const FitAnswer& answer) {
   const auto& more = answer.more_samples;
   if (!answer.runnable || !more || !more->changed_tokens_per_s) return {};
   return filled(
-      "; with {} micro-batches a step {}, {} tokens/s",
+      "; with {} micro-batches a step {} over today's box with as many, {} tokens/s",
       {whole_number(more->accumulation),
        view::number(*more->changed_tokens_per_s / more->tokens_per_s - 1, view::Quantity::gain),
        view::number(*more->changed_tokens_per_s)});

@@ -8,16 +8,34 @@ namespace spillway::reports {
 using result::PhaseBusy;
 using result::Result;
 
+namespace {
+void add(const PhaseBusy& part, PhaseBusy& whole) {
+  whole.gpu += part.gpu;
+  whole.gpu_recompute += part.gpu_recompute;
+  whole.h2d += part.h2d;
+  whole.d2h += part.d2h;
+  whole.ssd += part.ssd;
+  whole.cpu += part.cpu;
+  whole.network += part.network;
+  whole.launches += part.launches;
+}
+}  // namespace
+
 std::vector<PhaseTime> phases_of(const Result& r) {
   const auto phase = [&](const char* name, double seconds, bool part_of_update) {
     const auto found = r.phase_busy.find(name);
-    return PhaseTime{name, seconds, found == r.phase_busy.end() ? nullptr : &found->second,
-                     part_of_update};
+    PhaseTime time{name, seconds, {}, part_of_update};
+    if (found != r.phase_busy.end()) time.busy = found->second;
+    return time;
   };
   std::vector<PhaseTime> phases = {phase("forward", r.forward_s, false),
                                    phase("backward", r.backward_s, false),
                                    phase("update", r.update_s, false)};
-  if (r.overflow_check_s > 0) phases.push_back(phase("overflow_check", r.overflow_check_s, true));
+  if (r.overflow_check_s > 0) {
+    phases.push_back(phase("overflow_check", r.overflow_check_s, true));
+    if (const PhaseTime& check = phases.back(); check.busy && phases[2].busy)
+      add(*check.busy, *phases[2].busy);
+  }
   return phases;
 }
 

@@ -4,16 +4,18 @@
 #include "reports/screen.hpp"
 #include "reports/view/text.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace spillway::reports {
 
-/// A phase of the steady step. `busy` points into the result, null when it says nothing of it.
+/// A phase of the steady step. `busy`: nothing where the result says nothing of it; of the update with
+/// its overflow check, as its time.
 struct PhaseTime {
   std::string name;
   double seconds = 0;
-  const result::PhaseBusy* busy = nullptr;
+  std::optional<result::PhaseBusy> busy{};
   bool part_of_update = false;
 };
 

@@ -152,6 +152,10 @@ class Export {
     }
     if (weights.home != Home::gpu) section["offload_param"] = offload_param();
     if (parts_.optimizer.home != Home::gpu) section["offload_optimizer"] = offload_optimizer();
+    if (parts_.optimizer.selected_share > 0)
+      section["zenflow"] = {{"topk_ratio", parts_.optimizer.selected_share},
+                            {"update_interval", scenario_.training.gradient_accumulation},
+                            {"overlap_step", parts_.optimizer.staleness > 0}};
     return section;
   }
 

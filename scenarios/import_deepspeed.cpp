@@ -86,6 +86,8 @@ class Import {
                           {"model", options_.model},
                           {"machine", options_.machine}};
     imported_.scenario["training"] = training();
+    if (const auto interval = zero.update_interval())
+      imported_.scenario["training"]["gradient_accumulation"] = *interval;
     imported_.scenario["parallel"] = {{"data", data_ranks()},
                                       {"tensor", tensor_ranks()},
                                       {"pipeline", 1},

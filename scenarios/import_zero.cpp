@@ -16,6 +16,7 @@ namespace {
 const std::string zero = "/zero_optimization/";
 const std::string offload_param = zero + "offload_param";
 const std::string offload_optimizer = zero + "offload_optimizer";
+const std::string zenflow = zero + "zenflow";
 
 constexpr std::uint64_t billion = 1'000'000'000;
 
@@ -113,6 +114,7 @@ void ZeroImport::read_offload() {
   else
     system_ = optimizer_ == "cpu" ? "zero_offload" : "resident";
   read_speculation();
+  read_zenflow();
   for (const auto& [section, device] :
        {std::pair{offload_param, param_}, {offload_optimizer, optimizer_}})
     if (device == "nvme" && !keys_.switched_on(section + "/nvme_path"))
@@ -140,6 +142,43 @@ void ZeroImport::read_speculation() {
   speculates_ = true;
   system_ = "superoffload";
 }
+
+/// In stages 1 and 2 since 0.17.5, where states are in host memory; of stage 1, whose gradients it
+/// reduces and keeps as stage 2 does, no memory is told.
+///   Source  DeepSpeed zenflow/engine.py, configure_zenflow; zenflow_config.py for its defaults
+void ZeroImport::read_zenflow() {
+  if (!keys_.has(zenflow)) return;
+  const std::string name = dotted(zenflow);
+  if (stage_ != 2 || optimizer_ != "cpu" || !version_.at_least(17, 5)) {
+    note(name +
+         ": not simulated but in stage 2 with offload_optimizer.device \"cpu\", since 0.17.5; here "
+         "all gradients are stepped on the CPU after backward, so the time is an upper bound");
+    return;
+  }
+  system_ = "zenflow";
+  update_interval_ = 4;
+  if (const auto interval = keys_.count(zenflow + "/update_interval"))
+    update_interval_ = std::clamp<std::uint64_t>(*interval, 1, 1'000'000);
+  else
+    note(name +
+         ".update_interval: \"auto\" follows the gradients, taken as 4; --set "
+         "training.gradient_accumulation=N for another");
+  note(name +
+       ": what DeepSpeed calls an iteration is a micro-batch here, and a step its update_interval, "
+       "which takes the place of gradient_accumulation_steps");
+  if (const auto every = keys_.count(zenflow + "/select_interval");
+      every && *every > 0 && keys_.text(zenflow + "/select_strategy", "auto") == "step")
+    note(name +
+         ".select_interval: columns are chosen once here; choosing them again reads all "
+         "gradients, and brings the weights down to the masters");
+  if (keys_.flag(zenflow + "/offload", false))
+    note(name +
+         ".offload: the columns' states stay on the GPU here, which takes more of its memory "
+         "and moves less");
+}
+
+/// With overlap_step false the CPU's update is waited for.
+bool ZeroImport::steps_late() { return keys_.flag(zenflow + "/overlap_step", false); }
 
 bool ZeroImport::pinned(const std::string& section) {
   const bool old = keys_.flag(zero + "cpu_offload_use_pin_memory", version_.pins_by_default());
@@ -191,8 +230,11 @@ std::uint64_t ZeroImport::blocks_ahead(std::uint64_t live) const {
 json ZeroImport::weights(const std::string& precision) {
   json weights{{"home", home(param_)}, {"prefetch_blocks", 1}};
   // in all versions: _reassign_or_swap_out_partitioned_parameters copies fp32 masters into 16 bits
-  if (sharded() && param_ == "none" && optimizer_ == "cpu" && precision.ends_with("_mixed"))
+  const bool by_copy = sharded() || (update_interval_ && steps_late());
+  if (by_copy && param_ == "none" && optimizer_ == "cpu" && precision.ends_with("_mixed"))
     weights["h2d"] = "typed";
+  else if (update_interval_)
+    weights["h2d"] = "pinned";
   if (sharded()) {
     weights["hooks"] = true;
     const auto size = [&](const char* key, std::uint64_t otherwise, std::uint64_t automatic) {
@@ -341,6 +383,13 @@ json ZeroImport::optimizer(const std::string& precision) {
   }
   optimizer["order"] = speculates_ ? "descending" : "ascending";
   optimizer["subgroup"] = subgroup;
+  if (update_interval_) {
+    const double share = keys_.number(zenflow + "/topk_ratio", 0.1);
+    if (share < 0 || share > 1)
+      keys_.complain(zenflow + "/topk_ratio", "a ratio is a number from 0 to 1");
+    optimizer["selected_share"] = share;
+    optimizer["staleness"] = steps_late() ? 1 : 0;
+  }
   if (const double share = cpu_share(); share != 1 || speculates_) optimizer["cpu_share"] = share;
   if (optimizer_ != "nvme") return optimizer;
   const bool read = keys_.flag(offload_optimizer + "/pipeline_read", false);

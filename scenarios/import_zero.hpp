@@ -25,7 +25,10 @@ class ZeroImport {
   std::uint64_t stage() const { return stage_; }
   /// The optimizer's states lie outside the GPU.
   bool offloads() const { return optimizer_ != "none"; }
-  /// "resident", "zero_offload", "superoffload" or "zero_infinity", by what is offloaded.
+  /// ZenFlow's micro-batches between two updates, which DeepSpeed takes for its accumulation; none:
+  /// it is off.
+  std::optional<std::uint64_t> update_interval() const { return update_interval_; }
+  /// "resident", "zero_offload", "superoffload", "zenflow" or "zero_infinity", by what is offloaded.
   const std::string& system() const { return system_; }
   /// Offloaded to the CPU or to NVMe without a word about pinning.
   bool pinning_unsaid() const { return pinning_unsaid_; }
@@ -36,6 +39,8 @@ class ZeroImport {
   void read_stage();
   void read_offload();
   void read_speculation();
+  void read_zenflow();
+  bool steps_late();
   bool pinned(const std::string& section);
   nlohmann::json weights(const std::string& precision);
   void pool(nlohmann::json& weights);
@@ -58,6 +63,7 @@ class ZeroImport {
   std::uint64_t stage_ = 0;
   std::string param_ = "none", optimizer_ = "none", system_ = "resident";
   bool pinning_unsaid_ = false;
+  std::optional<std::uint64_t> update_interval_;
   bool speculates_ = false;  ///< SuperOffload, and nothing that makes it wait
 };
 

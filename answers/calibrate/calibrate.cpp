@@ -114,6 +114,21 @@ text::Text another_drive(const description::StorageSpec& storage) {
        storage.name});
 }
 
+/// Where the evidence is of a card whose memory is another than the machine file's.
+std::optional<text::Text> another_card(const MachineFile& before, const Evidence& each) {
+  constexpr double alike = 0.05;
+  const auto has = static_cast<double>(before.gpu.memory.value());
+  for (const evidence::Reading& reading : each.readings)
+    if (reading.path == "gpu.memory" && std::abs(reading.value - has) > alike * has)
+      return text::filled(
+          "the machine file's rates, power and price are of a card of {}, this one has {}: write "
+          "what its sheet says as gpu.compute, gpu.memory_rate and the others, or begin with a "
+          "machine that has this card",
+          {text::bytes(has, text::Origin::datasheet),
+           text::bytes(reading.value, text::Origin::measured)});
+  return {};
+}
+
 void add_shortfalls(const Evidence& each, answer::Calibration& into) {
   for (const evidence::Shortfall& one : each.shortfalls)
     into.shortfalls.push_back({each.file, one.what, one.unit, one.rated, one.found, one.remedy});
@@ -142,6 +157,8 @@ answer::Calibration calibrate(const explore::Backend& backend, const CalibrateQu
     const std::optional<DriveOf> drive = drive_of(before, each);
     if (drive && drive->is_other)
       answer.files.back().notes.push_back(another_drive(*drive->storage));
+    if (auto card = another_card(before, each))
+      answer.files.back().notes.push_back(std::move(*card));
     add_shortfalls(each, answer);
     for (const evidence::LoggedRun& run : each.runs)
       answer.runs.push_back(compared(each.file, run, predicted ? &*predicted : nullptr));

@@ -105,6 +105,9 @@ std::vector<Step> steps_from(const Scenario& now, const Systems& among) {
 /// More samples a step are said where they bring so much.
 constexpr double worth_more_samples = 1.1;
 
+/// Another system is named where it is so much faster.
+constexpr double worth_another_system = 1.05;
+
 std::uint64_t samples_of(const Scenario& scenario) {
   return scenario.training.micro_batch * scenario.training.gradient_accumulation *
          scenario.parallel.data;
@@ -200,8 +203,9 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   if (answer.step_time_s < worth_more_samples * without_updates) return std::nullopt;
   const std::string set = fmt::format("training.gradient_accumulation={}", times);
   TriedStep best = fastest_of(backend, answer, {{"", {set}}}, simulated);
-  if (best.tokens_per_s == 0)  // gradients that are kept until the update may leave no room
-    best = fastest_of(backend, answer, others_with(set, now, among), simulated);
+  // with fewer updates another system may be the fastest, or the only one with room for gradients
+  const TriedStep other = fastest_of(backend, answer, others_with(set, now, among), simulated);
+  if (other.tokens_per_s > worth_another_system * best.tokens_per_s) best = other;
   if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
   return MoreSamples{best.step.words,   times,       best.samples, samples_of(now), best.step.set,
                      best.tokens_per_s, std::nullopt};
@@ -250,7 +254,8 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
   const std::vector<TriedStep> alone =
       all_of(backend, answer, {{change.words, change.set}}, simulated);
   change.tokens_per_s.reset();
-  if (!alone.empty()) change.tokens_per_s = alone.front().tokens_per_s;
+  if (!alone.empty() && alone.front().tokens_per_s > answer.tokens_per_s)
+    change.tokens_per_s = alone.front().tokens_per_s;
   return change;
 }
 

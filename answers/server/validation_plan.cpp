@@ -112,6 +112,10 @@ void require_possible(const ValidateQuestion& question, const Scenario& scenario
         "there is nothing to compare with",
         "--set strategy.optimizer.wait=true");
   if (question.synthetic) return;
+  if (scenario.strategy.optimizer.selected_share > 0 && scenario.parallel.replicas() > 1)
+    refuse("strategy.optimizer.selected_share",
+           "ranks that select columns in their shares of a gradient do not compute for real",
+           "use parallel.data 1; or --synthetic: the same transfers, nothing computed on the GPU");
   const strategies::Prepared prepared = strategies::prepare(scenario);
   try {
     hw_backend::require_support(prepared.model, prepared.program.workload);

@@ -103,6 +103,10 @@ class HostPrimitives final : public Primitives {
   void adam_part(AdamPart part, const AdamPartArrays& arrays, const AdamNumbers& numbers) override;
   void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
   void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) override;
+  void choose_columns(const ChosenColumns& chosen, Input x, float* sums,
+                      std::uint32_t* indices) override;
+  void take_columns(const ChosenColumns& chosen, Input x, Output packed) override;
+  void put_columns(const ChosenColumns& chosen, Input packed, Output x) override;
   void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
                   std::uint64_t count, Output values) override;
   void zero(std::byte* data, std::uint64_t bytes) override;

@@ -142,6 +142,12 @@ struct CrossEntropy {
   std::uint64_t first_row = 0, rows = 0, width = 0, tokens = 0;
 };
 
+/// Some columns of a matrix [rows, columns].
+struct ChosenColumns {
+  std::uint64_t rows = 0, columns = 0, count = 0;
+  const std::uint32_t* indices = nullptr;  ///< [count]
+};
+
 /// What a device can compute: the arithmetic of training on plain device memory. One object stands
 /// for one stream: calls run in order, and return when they are enqueued.
 ///   Arithmetic  in fp32 (wider where a device likes), rounded once to the element type of the
@@ -277,6 +283,15 @@ class Primitives {
   virtual void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) = 0;
   /// Likewise of what keeps a momentum alone.
   virtual void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) = 0;
+  /// indices [chosen.count] = the columns of x whose magnitudes sum to most, the largest first, of
+  /// two alike the first; one that is not a number counts as infinite. sums [columns], each of its
+  /// rows in ascending order, fp32.
+  virtual void choose_columns(const ChosenColumns& chosen, Input x, float* sums,
+                              std::uint32_t* indices) = 0;
+  /// packed [rows, count] = the columns of x.
+  virtual void take_columns(const ChosenColumns& chosen, Input x, Output packed) = 0;
+  /// The columns of x = packed [rows, count]; the others stay.
+  virtual void put_columns(const ChosenColumns& chosen, Input packed, Output x) = 0;
   /// Elements [first, first + count) of a weight that begins by `rule`; `values` points to the
   /// first of them.
   virtual void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,

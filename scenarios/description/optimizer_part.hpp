@@ -45,7 +45,8 @@ struct OptimizerPart {
   OptimizerDevice device = OptimizerDevice::gpu;
   Home home = Home::gpu;
   double cpu_share = 1;  ///< of the sub-groups, rounded up; the GPU has and updates the first ones
-  double ssd_share = 1;  ///< of the sub-groups of home ssd, rounded down, spread evenly
+  double selected_share = 0;  ///< of each matrix's columns
+  double ssd_share = 1;       ///< of the sub-groups of home ssd, rounded down, spread evenly
   MasterKept master = MasterKept::own;
   SubgroupOrder order = SubgroupOrder::ascending;
   Params subgroup = Params(100'000'000);
@@ -149,6 +150,13 @@ void optimizer_knobs(Io& io, Part& part) {
       "first, and updates them meanwhile",
       "zero_optimization.offload_optimizer.ratio"},
      part.cpu_share, {0, 1});
+  io({"selected_share",
+      "share of each matrix's columns, and all vectors, that the GPU updates after each "
+      "micro-batch "
+      "besides, with 16-bit states of its own; what the step's update makes of them never reaches "
+      "it. It trains something else than 0",
+      "zero_optimization.zenflow.topk_ratio"},
+     part.selected_share, {0, 1});
   io({"master",
       "what the CPU updates in a precision that is not mixed, of weights in host memory: own, an "
       "fp32 master besides the weight; weight, the weight itself"},

@@ -71,6 +71,39 @@ void read_smart(const json& document, Evidence& into) {
   found(into, std::move(drive), capacity);
 }
 
+namespace {
+
+/// Bytes of what stands between groups of three digits, in any locale: a comma, a point, an
+/// apostrophe, a space, or one that does not break; 0: nothing of these does.
+std::size_t separator(std::string_view text) {
+  if (text.starts_with("\u202f")) return 3;
+  if (text.starts_with("\u00a0")) return 2;
+  return !text.empty() && std::string_view(",.' ").find(text.front()) != std::string_view::npos;
+}
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+/// The whole number with which `text` begins.
+///   Source  smartmontools, utility.cpp, format_with_thousands_sep, which asks the locale
+std::optional<double> whole_number(std::string_view text) {
+  std::string digits;
+  while (!text.empty() && is_digit(text.front())) {
+    digits += text.front();
+    text.remove_prefix(1);
+    const std::size_t gap = separator(text);
+    if (gap == 0) continue;
+    const std::string_view group = text.substr(gap);
+    const bool is_group = group.size() >= 3 &&
+                          std::all_of(group.begin(), group.begin() + 3, is_digit) &&
+                          (group.size() == 3 || !is_digit(group[3]));
+    if (!is_group) break;
+    text = group;
+  }
+  return digits.empty() ? std::optional<double>() : std::stod(digits);
+}
+
+}  // namespace
+
 void read_smart_text(std::string_view text, Evidence& into) {
   into.kind = text.find("smartctl") != std::string_view::npos ? "smartctl" : "nvme smart-log";
   std::optional<double> units, used, hours, capacity;
@@ -78,7 +111,7 @@ void read_smart_text(std::string_view text, Evidence& into) {
   for (const std::string_view line : lines_of(text)) {
     const auto number = [&](std::optional<double>& into_this, std::string_view key) {
       const std::string_view value = value_of(line, key);
-      if (!value.empty()) into_this = number_after(std::string("=").append(value), "=");
+      if (!value.empty()) into_this = whole_number(value);
     };
     number(units, "Data Units Written");
     number(units, "data_units_written");

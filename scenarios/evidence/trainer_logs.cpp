@@ -10,17 +10,44 @@ using nlohmann::json;
 
 namespace {
 
-/// What Trainer says at the end of a training (transformers, trainer_utils.speed_metrics).
-void take(const std::optional<double>& samples, const std::optional<double>& steps,
-          LoggedRun& run) {
-  if (samples && *samples > 0) run.samples_per_s = *samples;
-  if (steps && *steps > 0) run.step_s = 1 / *steps;
+/// Trainer rounds rates to three decimals: below this one that is off by more than 0.5 %.
+constexpr double least_rate = 0.1;
+
+/// What Trainer says at the end of a training.
+///   steps  of all of it, in `runtime` seconds; 0: not known
+///   Source  transformers, trainer_utils.speed_metrics
+void take(const std::optional<double>& samples, const std::optional<double>& rate,
+          const std::optional<double>& runtime, double steps, LoggedRun& run) {
+  if (samples && *samples >= least_rate) run.samples_per_s = *samples;
+  if (runtime && *runtime > 0 && steps > 0)
+    run.step_s = *runtime / steps;
+  else if (rate && *rate >= least_rate)
+    run.step_s = 1 / *rate;
+}
+
+/// Of a progress bar that is through, "20/20 [": how many; else 0.
+double steps_of_progress(std::string_view line) {
+  const std::size_t end = line.rfind(" [");
+  const std::size_t slash = end == std::string_view::npos ? end : line.rfind('/', end);
+  if (slash == std::string_view::npos) return 0;
+  const std::string_view all = line.substr(slash + 1, end - slash - 1);
+  const std::string_view done = line.substr(0, slash);
+  const bool digits = !all.empty() && std::all_of(all.begin(), all.end(), [](char letter) {
+    return letter >= '0' && letter <= '9';
+  });
+  const bool whole = digits && done.ends_with(all) &&
+                     (done.size() == all.size() || done[done.size() - all.size() - 1] == ' ');
+  return whole ? std::stod(std::string(all)) : 0;
 }
 
 void put(LoggedRun run, Evidence& into, const char* hint) {
   run.program = "Hugging Face Trainer";
   if (!run.step_s && !run.samples_per_s)
-    refuse_file(into.file, into.kind + " of a training that has not ended: it tells no rate", hint);
+    refuse_file(into.file,
+                into.kind +
+                    " that tells no rate: the training has not ended, or its rates, which "
+                    "are rounded to three decimals, are below 0.1 a second",
+                hint);
   into.runs.push_back(std::move(run));
 }
 
@@ -33,8 +60,10 @@ enum class Column {
   samples,
   tokens_of_rank,
   samples_of_rank,
+  gpu_bytes,
   gpu_mib,
   gpu_gib,
+  host_bytes,
   host_mib,
   host_gib
 };
@@ -50,10 +79,11 @@ Column column_of(std::string name) {
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   const bool memory = has(name, {"mem"});
   const bool gib = has(name, {"gb", "gib"});
+  const bool bytes = has(name, {"byte"}) || name.ends_with("(b)") || name.ends_with("_b");
   if (memory && has(name, {"gpu", "cuda", "vram", "device"}))
-    return gib ? Column::gpu_gib : Column::gpu_mib;
+    return bytes ? Column::gpu_bytes : gib ? Column::gpu_gib : Column::gpu_mib;
   if (memory && has(name, {"cpu", "host", "ram", "dram"}))
-    return gib ? Column::host_gib : Column::host_mib;
+    return bytes ? Column::host_bytes : gib ? Column::host_gib : Column::host_mib;
   const bool of_rank = has(name, {"gpu", "device", "card", "rank"}) &&
                        !has(name, {"gpus", "devices", "cards", "ranks", "total", "all "});
   if (has(name, {"token"}) && has(name, {"/s", "per_s", "persec", "per sec", "throughput"}))
@@ -65,14 +95,20 @@ Column column_of(std::string name) {
   return Column::none;
 }
 
+/// Commas inside quotes belong to their cell (RFC 4180), whose quotes are left out.
 std::vector<std::string> cells_of(std::string_view line) {
-  std::vector<std::string> cells;
-  for (;;) {
-    const std::size_t end = line.find(',');
-    cells.emplace_back(trimmed(line.substr(0, end)));
-    if (end == std::string_view::npos) return cells;
-    line.remove_prefix(end + 1);
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char letter : line) {
+    if (letter == '"')
+      quoted = !quoted;
+    else if (letter == ',' && !quoted)
+      cells.emplace_back();
+    else
+      cells.back() += letter;
   }
+  for (std::string& cell : cells) cell = std::string(trimmed(cell));
+  return cells;
 }
 
 void set(LoggedRun& run, Column column, double value) {
@@ -98,11 +134,17 @@ void set(LoggedRun& run, Column column, double value) {
     case Column::samples_of_rank:
       run.samples_per_s_of_rank = value;
       break;
+    case Column::gpu_bytes:
+      run.gpu_bytes = value;
+      break;
     case Column::gpu_mib:
       run.gpu_bytes = value * mib;
       break;
     case Column::gpu_gib:
       run.gpu_bytes = value * 1024 * mib;
+      break;
+    case Column::host_bytes:
+      run.host_bytes = value;
       break;
     case Column::host_mib:
       run.host_bytes = value * mib;
@@ -135,7 +177,7 @@ void read_trainer_state(const json& document, Evidence& into) {
     for (const json& entry : *history) {
       if (!entry.is_object() || !entry.contains("train_runtime")) continue;
       take(number_of(entry, "train_samples_per_second"), number_of(entry, "train_steps_per_second"),
-           run);
+           number_of(entry, "train_runtime"), number_of(document, "global_step").value_or(0), run);
     }
     run.logged =
         static_cast<std::uint64_t>(std::max(0.0, number_of(document, "global_step").value_or(0)));
@@ -146,13 +188,17 @@ void read_trainer_state(const json& document, Evidence& into) {
 void read_trainer_log(std::string_view text, Evidence& into) {
   into.kind = "output of Hugging Face's Trainer";
   LoggedRun run;
+  double steps = 0;
+  for (const std::string_view line : lines_of(text))
+    if (const double through = steps_of_progress(line); through > 0) steps = through;
   for (const std::string_view line : lines_of(text)) {
     if (line.find("'loss'") != std::string_view::npos) ++run.logged;
     if (line.find("'train_runtime'") == std::string_view::npos) continue;
     take(number_after(line, "'train_samples_per_second'"),
-         number_after(line, "'train_steps_per_second'"), run);
+         number_after(line, "'train_steps_per_second'"), number_after(line, "'train_runtime'"),
+         steps, run);
   }
-  put(std::move(run), into, "name the output of a training that has ended");
+  put(std::move(run), into, "name trainer_state.json, which has the run time and the steps");
 }
 
 void read_run_table(std::string_view text, Evidence& into) {

@@ -1,6 +1,7 @@
 #include "strategies/layout/held_memory.hpp"
 
 #include "strategies/layout/job.hpp"
+#include "strategies/layout/landing.hpp"
 
 namespace spillway::strategies {
 
@@ -37,6 +38,18 @@ void hold_fp8(HeldMemory& held, const Job& job) {
 void hold_update_process(HeldMemory& held, const Job& job) {
   if (job.scenario.strategy.optimizer.roll_back)
     held.hold(TierId::gpu, Purpose::context, job.scenario.machine.gpu.context);
+}
+
+void hold_shared_update(HeldMemory& held, const Job& job) {
+  if (!updates_in_shared_memory(job.scenario)) return;
+  const std::uint64_t wide = job.tensors.sum([](const TensorRow& row) {
+    return row.trainable() ? fp32_numbers.bytes(row.share(row.shards.state_ways())) : 0;
+  });
+  held.hold(TierId::pageable, Purpose::master_weights, Bytes(wide));
+  held.hold(TierId::pageable, Purpose::optimizer_states, Bytes(2 * wide));
+  if (gradients_are_pageable(job.scenario)) return;
+  for (int block = 0; block < 2; ++block)
+    held.hold(TierId::pinned, Purpose::allocator_cache, Bytes(wide));
 }
 
 void hold_initialisation_blocks(HeldMemory& held, const Job& job) {

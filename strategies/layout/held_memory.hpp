@@ -32,6 +32,14 @@ void hold_fp8(HeldMemory& held, const Job& job);
 ///   Source  DeepSpeed superoffload_utils.py, superoffload_optimizer_worker; PyTorch's host
 ///           allocator, cudaHostAlloc
 void hold_update_process(HeldMemory& held, const Job& job);
+/// Beside an update in shared memory (updates_in_shared_memory): of each trained parameter 4 bytes of
+/// the master as the last update left it, from which new weights are made, and a second pair of
+/// fp32 moments, as the update alternates between two; the pinned blocks that masters and one of
+/// the two gradients lay in until they were shared, which the allocator keeps.
+///   Source  DeepSpeed zenflow_utils.py, start_optimizer_process (stale_param, share_memory_),
+///           zenflow_optimizer_process (exp_avg0, exp_avg1); zenflow_stage_1_and_2.py,
+///           initialize_optimizer_states
+void hold_shared_update(HeldMemory& held, const Job& job);
 /// Casting the parameters goes through a pinned block each, which a caching allocator keeps for
 /// ever: of weights in host memory, pinned in powers of two.
 void hold_initialisation_blocks(HeldMemory& held, const Job& job);

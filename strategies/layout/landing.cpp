@@ -15,7 +15,12 @@ bool lands_in_states(const description::Scenario& scenario) {
          strategy.gradients.policy == description::GradientPolicy::host_fp32 &&
          strategy.optimizer.device == description::OptimizerDevice::cpu &&
          strategy.optimizer.home == Home::host && strategy.optimizer.cpu_share == 1 &&
-         strategy.optimizer.staleness == 0 && models::formats_of(scenario.training).has_master();
+         (strategy.optimizer.staleness == 0 || strategy.optimizer.selected_share > 0) &&
+         models::formats_of(scenario.training).has_master();
+}
+
+bool updates_in_shared_memory(const description::Scenario& scenario) {
+  return scenario.strategy.optimizer.staleness == 1 && lands_in_states(scenario);
 }
 
 bool sums_before_landing(const description::Scenario& scenario) {

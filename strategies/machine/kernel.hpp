@@ -26,6 +26,7 @@ enum class Role : std::uint8_t {
   gradient,  ///< of a weight
   input,     ///< of a conversion; `index` pairs it with its output
   output,
+  indices,  ///< of columns, 32 bits each
 };
 
 struct BoundOperand {
@@ -61,6 +62,11 @@ enum class GpuWork : std::uint8_t {
   set,         ///< output (fp32) = `value`
   initialize,  ///< first values of its outputs: weights, states
   adam_part,   ///< `GpuKernel::part` of `operation`, an update
+  /// indices = the columns of the input whose magnitudes sum to most, as many as there is room for,
+  /// the largest first, of two alike the first; the sums go to a workspace (fp32).
+  choose_columns,
+  take_columns,  ///< output = those columns of the input, row by row
+  put_columns,   ///< those columns of the output = the input
 };
 
 /// The element-wise kernels of an Adam that is not fused, in their order: the lines of
@@ -91,8 +97,9 @@ struct GpuKernel {
   GpuWork work = GpuWork::operation;
   AdamPart part = AdamPart::momentum;
   Numbers numbers{};
-  float value = 0;                  ///< that `set` sets
-  std::uint64_t first_element = 0;  ///< of the weight, where the operands begin
+  float value = 0;                      ///< that `set` sets
+  std::uint64_t first_element = 0;      ///< of the weight, where the operands begin
+  std::uint64_t rows = 0, columns = 0;  ///< of a matrix of which some columns are chosen
   std::vector<BoundOperand> operands;
 };
 

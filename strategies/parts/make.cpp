@@ -97,12 +97,23 @@ std::unique_ptr<GradientsToHost> make_host_sink(MadeGradients& made, Machine& ma
                                                 const Job& job, CpuOptimizer& optimizer,
                                                 const Job& all) {
   const description::Strategy& strategy = job.scenario.strategy;
-  if (lands_in_states(job.scenario)) return make_sink(made.states, machine, rank, job, optimizer);
+  if (lands_in_states(job.scenario)) {
+    if (strategy.optimizer.staleness == 0)
+      return make_sink(made.states, machine, rank, job, optimizer);
+    auto late = std::make_unique<LateGradientsIntoStates>(machine, rank, job, optimizer);
+    made.states = late.get();
+    made.late = late.get();
+    return late;
+  }
   if (updates_in_backward(strategy.gradients.policy))
     return make_sink(made.active, machine, rank, job, optimizer, all);
   if (strategy.optimizer.staleness == description::any_staleness)
     return make_sink(made.loose, machine, rank, job, optimizer);
-  if (strategy.optimizer.staleness == 1) return make_sink(made.late, machine, rank, job, optimizer);
+  if (strategy.optimizer.staleness == 1) {
+    auto late = std::make_unique<LateGradients>(machine, rank, job, optimizer);
+    made.late = late.get();
+    return late;
+  }
   if (reuses_chunks(job.scenario))
     return std::make_unique<GradientsInWeights>(machine, rank, job, optimizer);
   if (lie_on_storage(strategy.gradients.policy))
@@ -133,7 +144,7 @@ Owners::Owners(const Job& job) {
 }
 
 MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, const Owners& owners,
-                             CpuOptimizer* optimizer, Replay* replay) {
+                             CpuOptimizer* optimizer, Replay* replay, SelectedColumns* selected) {
   MadeGradients made;
   std::vector<OwnedGradients> sinks;
   if (owners.gpu && job.scenario.training.optimizer_in_backward) {
@@ -155,6 +166,7 @@ MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, const 
     sink = std::move(sinks.front().sink);
   else
     sink = std::make_unique<GradientsByOwner>(machine, std::move(sinks));
+  if (selected) sink = std::make_unique<GradientsBesideSelected>(*selected, std::move(sink));
   made.all = std::make_unique<Gradients>(machine, rank, job, std::move(sink));
   return made;
 }
@@ -176,7 +188,8 @@ std::unique_ptr<Updater> make_host_updater(Machine& machine, Rank rank, const Jo
 
 std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
                                       const MadeWeights& weights, const MadeGradients& sinks,
-                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu) {
+                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
+                                      SelectedColumns* selected) {
   std::vector<std::unique_ptr<Updater>> all;
   if (on_gpu && weights.replayed)
     all.push_back(std::make_unique<RepeatedUpdater>(*on_gpu, weights.replayed->replay()));
@@ -185,8 +198,14 @@ std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& jo
   else if (on_gpu)
     all.push_back(std::make_unique<GpuUpdater>(*on_gpu));
   if (on_cpu) all.push_back(make_host_updater(machine, rank, job, weights, sinks, on_cpu));
-  if (all.size() == 1) return std::move(all.front());
-  return std::make_unique<JointUpdater>(machine, std::move(all));
+  std::unique_ptr<Updater> updater;
+  if (all.size() == 1)
+    updater = std::move(all.front());
+  else
+    updater = std::make_unique<JointUpdater>(machine, std::move(all));
+  if (!selected) return updater;
+  const bool late = job.scenario.strategy.optimizer.staleness > 0;
+  return std::make_unique<UpdaterBesideSelected>(*selected, std::move(updater), late);
 }
 
 }  // namespace spillway::strategies

@@ -3,6 +3,7 @@
 #include "strategies/parts/activations/saved_tensors.hpp"
 #include "strategies/parts/update/gpu_optimizer.hpp"
 #include "strategies/parts/update/made_gradients.hpp"
+#include "strategies/parts/update/selected_columns.hpp"
 #include "strategies/parts/update/updater.hpp"
 #include "strategies/parts/weights/renewed_weights.hpp"
 #include "strategies/parts/weights/replay.hpp"
@@ -37,14 +38,15 @@ struct Owners {
 };
 
 /// `optimizer`: of the rows that the GPU does not update, null where there are none. `replay` null:
-/// a sum for each step.
+/// a sum for each step. `selected` null: the GPU updates no columns besides.
 MadeGradients make_gradients(Machine& machine, Rank rank, const Job& job, const Owners& owners,
-                             CpuOptimizer* optimizer, Replay* replay);
+                             CpuOptimizer* optimizer, Replay* replay, SelectedColumns* selected);
 
 /// Who updates: `on_gpu`, `on_cpu` or both, whichever is there, with the gradients in `sinks`. All
 /// of them outlive it.
 std::unique_ptr<Updater> make_updater(Machine& machine, Rank rank, const Job& job,
                                       const MadeWeights& weights, const MadeGradients& sinks,
-                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu);
+                                      GpuOptimizer* on_gpu, CpuOptimizer* on_cpu,
+                                      SelectedColumns* selected);
 
 }  // namespace spillway::strategies

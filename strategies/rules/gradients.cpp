@@ -37,7 +37,7 @@ std::vector<std::string> what_keeps_them_out(const Case& subject) {
   require(optimizer.home == Home::host, "strategy.optimizer.home");
   require(optimizer.device == description::OptimizerDevice::cpu, "strategy.optimizer.device");
   require(optimizer.cpu_share == 1, cpu_share);
-  require(optimizer.staleness == 0, staleness);
+  require(optimizer.staleness == 0 || optimizer.selected_share > 0, staleness);
   return paths;
 }
 std::string why_not_in_states(const Case& subject) {

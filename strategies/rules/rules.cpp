@@ -8,12 +8,12 @@ namespace spillway::strategies {
 
 std::span<const rules::Table> rules::all() {
   static const std::array tables{
-      parallel_rules(),  planner_rules(),      activations_rules(), overflow_rules(),
-      gradients_rules(), pool_rules(),         weights_rules(),     optimizer_rules(),
-      cpu_share_rules(), near_storage_rules(), paths_rules(),       buffers_rules(),
-      loose_rules(),     staleness_rules(),    storage_rules(),     training_rules(),
-      method_rules(),    expert_rules(),       checkpoint_rules(),  update_rules(),
-      by_layer_rules(),  fp8_rules(),
+      parallel_rules(),  selected_rules(),  planner_rules(),      activations_rules(),
+      overflow_rules(),  gradients_rules(), pool_rules(),         weights_rules(),
+      optimizer_rules(), cpu_share_rules(), near_storage_rules(), paths_rules(),
+      buffers_rules(),   loose_rules(),     staleness_rules(),    storage_rules(),
+      training_rules(),  method_rules(),    expert_rules(),       checkpoint_rules(),
+      update_rules(),    by_layer_rules(),  fp8_rules(),
   };
   return tables;
 }

@@ -22,6 +22,7 @@ Table buffers_rules();
 Table near_storage_rules();
 Table loose_rules();
 Table staleness_rules();
+Table selected_rules();
 Table storage_rules();
 Table training_rules();
 Table method_rules();

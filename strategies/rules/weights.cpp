@@ -31,7 +31,8 @@ std::uint64_t largest_share(const Case& subject) {
 bool makes_weights_of_masters(const Case& subject) {
   const description::OptimizerPart& optimizer = subject.parts().optimizer;
   return weights_of(subject).home == Home::gpu && optimizer.home == Home::host &&
-         optimizer.device == description::OptimizerDevice::cpu && optimizer.staleness == 0 &&
+         optimizer.device == description::OptimizerDevice::cpu &&
+         optimizer.staleness != description::any_staleness &&
          (!is_active(subject) || optimizer.roll_back) && is_mixed(subject.training().precision) &&
          subject.training().optimizer_state == description::StateWidth::fp32;
 }
@@ -131,7 +132,7 @@ constexpr Rule weights_rows[] = {
                   makes_weights_of_masters(c);
          },
      .why = "only fp32 masters of the host whose 16-bit weights are on the GPU change type on "
-            "their way up, after an update that is waited for",
+            "their way up, after an update that steps wait for, or one step late",
      .hint = "use pinned, or weights.home gpu with optimizer.home host and device cpu",
      .settles = {[](description::Scenario& s) {
                    s.strategy.weights.h2d = description::WeightCopy::pinned;

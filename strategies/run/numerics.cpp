@@ -68,6 +68,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   if (scenario.parallel.pipeline > 1 && several_layers_share_weights(scenario))
     numerics.stages = scenario.parallel.pipeline;
   numerics.staleness = strategy.optimizer.staleness;
+  numerics.selected_share = strategy.optimizer.selected_share;
   numerics.waits = strategy.optimizer.wait;
   numerics.recomputes = numerics.staleness == description::any_staleness && runs_again(strategy);
   return numerics;
@@ -107,6 +108,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy.overflow_check =
       wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
   reference.strategy.optimizer.staleness = wanted.staleness;
+  reference.strategy.optimizer.selected_share = wanted.selected_share;
   if (wanted.staleness == description::any_staleness) reference.strategy.optimizer.replay = true;
   if (wanted.by_layer) reference.strategy.micro_batches = description::MicroBatchOrder::by_layer;
   if (wanted.recomputes)

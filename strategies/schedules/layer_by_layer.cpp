@@ -7,6 +7,7 @@ Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job) {
   StreamingRank parts(machine, rank, job);
   StepPasses passes(parts);
   co_await parts.init();
+  hold_shared_update(parts.held, job);
   hold_initialisation_blocks(parts.held, job);
 
   bool more = co_await job.steps->next();

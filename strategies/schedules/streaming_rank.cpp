@@ -19,13 +19,18 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
       owners(job),
       on_cpu(owners.others ? std::make_unique<CpuOptimizer>(machine, rank, *owners.others, weights)
                            : nullptr),
+      selected(job.scenario.strategy.optimizer.selected_share > 0
+                   ? std::make_unique<SelectedColumns>(machine, rank, job, weights)
+                   : nullptr),
       sinks(make_gradients(machine, rank, job, owners, on_cpu.get(),
-                           sources.replayed ? &sources.replayed->replay() : nullptr)),
+                           sources.replayed ? &sources.replayed->replay() : nullptr,
+                           selected.get())),
       gradients(*sinks.all),
       on_gpu(owners.gpu ? std::make_unique<GpuOptimizer>(machine, rank, *owners.gpu, weights,
                                                          sinks.resident)
                         : nullptr),
-      updater(make_updater(machine, rank, job, sources, sinks, on_gpu.get(), on_cpu.get())),
+      updater(make_updater(machine, rank, job, sources, sinks, on_gpu.get(), on_cpu.get(),
+                           selected.get())),
       cpu_experts(CpuExperts::any(job)
                       ? std::make_unique<CpuExperts>(machine, rank, job, links.records())
                       : nullptr),

@@ -40,7 +40,8 @@ struct StreamingRank {
   Activations activations;
   StageLinks links;
   Owners owners;
-  std::unique_ptr<CpuOptimizer> on_cpu;  ///< null: the GPU updates all
+  std::unique_ptr<CpuOptimizer> on_cpu;       ///< null: the GPU updates all
+  std::unique_ptr<SelectedColumns> selected;  ///< null: the GPU updates no columns besides
   MadeGradients sinks;
   Gradients& gradients;
   std::unique_ptr<GpuOptimizer> on_gpu;  ///< null: it updates nothing

@@ -24,6 +24,7 @@ System slideformer();
 System megatrain();
 System superoffload();
 System greedysnake();
+System zenflow();
 
 namespace {
 
@@ -31,7 +32,7 @@ const System systems[] = {
     resident(),        zero_offload(),   zero_infinity(), memascend(),   mlp_offload(), lohan(),
     ssdtrain(),        teraio(),         g10(),           flashneuron(), capuchin(),    checkmate(),
     colossal_gemini(), smart_infinity(), angel_ptm(),     stronghold(),  slideformer(), megatrain(),
-    superoffload(),    greedysnake()};
+    superoffload(),    greedysnake(),    zenflow()};
 
 }  // namespace
 

@@ -66,6 +66,40 @@ TEST(TrainingWithSharedCheckpoints, EndsWhereTheReferenceDoesInManyWays) {
   }
 }
 
+// Columns by gradients of a micro-batch in 16 bits, beside the update of all weights in time or one
+// step late.
+TEST(TrainingWithSelectedColumns, EndsWhereTheReferenceDoes) {
+  const Way ways[] = {
+      {"late", "zenflow", {"training.precision=bf16_mixed", "training.gradient_accumulation=3"}},
+      {"one_batch", "zenflow", {"training.precision=bf16_mixed"}},
+      {"in_time",
+       "zenflow",
+       {"training.precision=bf16_mixed", "strategy.optimizer.staleness=0",
+        "strategy.weights.h2d=pinned", "training.gradient_accumulation=2"}},
+      {"flat",
+       "zero_offload",
+       {"training.precision=bf16_mixed", "strategy.weights.home=gpu", "parallel.zero_stage=2",
+        "strategy.optimizer.selected_share=0.5", "strategy.optimizer.staleness=1",
+        "strategy.gradients.lands=flat"}},
+  };
+  for (const Way& way : ways) {
+    SCOPED_TRACE(way.name);
+    expect_the_reference(way, "selected");
+  }
+}
+
+// Without its columns it trains something else.
+TEST(TrainingWithSelectedColumns, IsAnother) {
+  const auto masters = [](const char* share) {
+    return train_for_real(small_training(
+        "zenflow", {"training.precision=bf16_mixed", "training.gradient_accumulation=2", share},
+        {.blocks = 2, .feed_forward = 2048}));
+  };
+  const RealRun some = masters("strategy.optimizer.selected_share=0.5");
+  const RealRun more = masters("strategy.optimizer.selected_share=0.6");
+  EXPECT_GT(different(some.trained, more.trained), 0u);
+}
+
 TEST(TrainingWithoutMasters, EndsWhereTheReferenceDoes) {
   const Way ways[] = {
       {"bf16", "megatrain", {"training.precision=bf16"}},

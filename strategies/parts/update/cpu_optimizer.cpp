@@ -201,6 +201,7 @@ std::uint64_t CpuOptimizer::update_traffic(const Subgroup& group) const {
     const bool wide = widens_ || (active_ && states_.gradient_home(member.weight).memory);
     bytes += wide ? fp32_numbers.bytes(member.elements) : flat_(member.weight).bytes;
     if (row.has_copy && !typed_) bytes += weight_bytes(member);
+    if (typed_ && late_) bytes += row.master().bytes(member.elements);  // as it is to be published
   }
   return bytes;
 }
@@ -341,7 +342,8 @@ Task<> CpuOptimizer::send_typed(StateStore::Loaded loaded, Op updated) {
   ENSURE(master, "weights that are made of masters which are none");
   CpuKernel narrow =
       convert({fresh.buffer.view(), type}, {master, ElementType::fp32}, group.span, false);
-  std::vector<Op> ready{updated};
+  std::vector<Op> ready;
+  if (updated) ready.push_back(updated);
   if (fresh.touched) ready.push_back(fresh.touched);
   const Op narrowed = machine_.run(rank_, std::move(narrow), ready);
   co_await narrowed;
@@ -355,6 +357,13 @@ Task<> CpuOptimizer::send_typed(StateStore::Loaded loaded, Op updated) {
 }
 
 Task<> CpuOptimizer::publish_late() {
+  if (typed_) {
+    for (std::uint32_t group = 0; group < states_.count(); ++group) {
+      StateStore::Loaded loaded = co_await states_.load(group);
+      co_await send_typed(std::move(loaded), Op());
+    }
+    co_return;
+  }
   std::vector<Op> ops;
   for (const Subgroup& group : job_.subgroups)
     for (const Subgroup::Member& member : group.members) {

@@ -10,7 +10,7 @@ Task<> CpuUpdater::update(const Numbers& numbers) {
 
 Task<> LateUpdater::update(const Numbers& numbers) {
   gradients_.hand_over();
-  const LateGradients* const from = &gradients_;
+  const HandedOver* const from = &gradients_;
   running_ = machine_.spawn(optimizer_.update(
       [from](std::uint32_t weight) { return from->handed_over(weight); },
       [from](std::uint32_t weight) { return from->handed_over_sectors(weight); }, numbers));

@@ -29,7 +29,7 @@ class CpuUpdater final : public Updater {
 ///   Source  ZeRO-Offload (ATC'21) section 5.2, one-step delay
 class LateUpdater final : public Updater {
  public:
-  LateUpdater(Machine& machine, CpuOptimizer& optimizer, LateGradients& gradients)
+  LateUpdater(Machine& machine, CpuOptimizer& optimizer, HandedOver& gradients)
       : machine_(machine), optimizer_(optimizer), gradients_(gradients) {}
 
   Task<> init() override { return optimizer_.init(); }
@@ -40,7 +40,7 @@ class LateUpdater final : public Updater {
  private:
   Machine& machine_;
   CpuOptimizer& optimizer_;
-  LateGradients& gradients_;
+  HandedOver& gradients_;
   Pending<> running_;
 };
 

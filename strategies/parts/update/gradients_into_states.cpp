@@ -1,6 +1,8 @@
 #include "strategies/parts/update/gradients_into_states.hpp"
 
 #include "strategies/layout/landing.hpp"
+#include "strategies/machine/cpu_kernels.hpp"
+#include "strategies/parts/update/late_gradients.hpp"
 
 #include <algorithm>
 
@@ -91,8 +93,26 @@ Task<GradientsToHost::Down> GradientsIntoStates::bring(const GradientShare& shar
   const View result = landing_gpu_.view(0, std::min(share_alignment, landing_gpu_.view().bytes));
   const Op normed =
       kernels_.run("gradient norm", GpuWork::norm, TypedView(result, narrow.type), {sum}, widened);
-  const View place = optimizer_.states().gradient_home(share.weight).memory;
-  co_return Down(machine_.copy(rank_, place.part(0, sum.view.bytes), sum.view, normed));
+  const View into = place(share.weight).part(0, sum.view.bytes);
+  co_return Down(machine_.copy(rank_, into, sum.view, normed));
+}
+
+Task<> LateGradientsIntoStates::make_flats() {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t weight = 0; weight < tensors(); ++weight) {
+    offset_.push_back(bytes);
+    if (job_.trains(weight))
+      bytes += padded(fp32_numbers.bytes(job_.share(weight, ways(weight))), share_alignment);
+  }
+  for (Buffer* const buffer : {&coming_, &handed_over_}) {
+    *buffer = machine_.allocate_now(TierId::pageable, rank_, Bytes(bytes),
+                                    Purpose::optimizer_gradient_buffers);
+    co_await machine_.run(rank_, zeros(buffer->view()));
+  }
+}
+
+View LateGradientsIntoStates::wide(const Buffer& all, std::uint32_t weight) const {
+  return all.view(offset_[weight], fp32_numbers.bytes(job_.share(weight, ways(weight))));
 }
 
 }  // namespace spillway::strategies

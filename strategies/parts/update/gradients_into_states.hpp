@@ -15,7 +15,7 @@ inline constexpr std::uint64_t flag_bytes = 64;
 ///   Source   stage_1_and_2.py: async_inplace_copy_grad_to_fp32_buffer_from_gpu,
 ///            temp_grad_buffer_for_cpu_offload and ..._gpu_offload, accumulated_grads_in_cpu; a
 ///            second bucket with overlap_comm
-class GradientsIntoStates final : public GradientsToHost {
+class GradientsIntoStates : public GradientsToHost {
  public:
   GradientsIntoStates(Machine& machine, Rank rank, const Job& job, CpuOptimizer& optimizer);
 
@@ -29,6 +29,12 @@ class GradientsIntoStates final : public GradientsToHost {
   /// asks.
   const Buffer& flags() const { return flags_; }
   std::size_t tensors() const { return job_.model.weights.size(); }
+
+ protected:
+  /// Of a weight's fp32 gradient.
+  virtual View place(std::uint32_t weight) const {
+    return optimizer_.states().gradient_home(weight).memory;
+  }
 
  private:
   Purpose flat_purpose() const override { return Purpose::swap_out_buffer; }

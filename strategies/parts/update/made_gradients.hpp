@@ -19,7 +19,7 @@ struct MadeGradients {
   GradientsToHost* host = nullptr;
   GradientsIntoStates* states = nullptr;
   GradientsIntoUpdate* active = nullptr;
-  LateGradients* late = nullptr;
+  HandedOver* late = nullptr;
   LooseGradients* loose = nullptr;
 };
 

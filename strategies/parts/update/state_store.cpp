@@ -142,7 +142,8 @@ Task<> StateStore::init_host_states() {
       gradients_are_pageable(job_.scenario) ? TierId::pageable : TierId::pinned;
   if (own) {
     // ZeRO-1 and 2 pin the masters with the gradients
-    const TierId tier = lands_in_states(job_.scenario) ? gradients : TierId::pageable;
+    const bool pins = lands_in_states(job_.scenario) && !updates_in_shared_memory(job_.scenario);
+    const TierId tier = pins ? gradients : TierId::pageable;
     master_ = machine_.allocate_now(tier, rank_, Bytes(masters), Purpose::master_weights);
     co_await machine_.run(rank_, zeros(master_.view()));
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {

@@ -309,6 +309,20 @@ constexpr Breaks of_optimizer[] = {
      }},
 };
 
+constexpr Breaks of_selected[] = {
+    {"teraio", [](Scenario& s) { s.strategy.optimizer.selected_share = 0.5; }},
+    {"zenflow", [](Scenario& s) { s.parallel.zero_stage = 3; }},
+    {"zenflow", [](Scenario& s) { s.strategy.weights.home = Home::host; }},
+    {"zenflow", [](Scenario& s) { s.training.optimizer_state = StateWidth::bf16; }},
+    {"zenflow", [](Scenario& s) { s.parallel.tensor = 2; }},
+    {"zenflow", [](Scenario& s) { s.strategy.optimizer.delayed_share = 0.5; }},
+    {"zenflow",
+     [](Scenario& s) {
+       s.training.precision = Precision::fp16_mixed;
+       s.strategy.overflow_check = OverflowCheck::fused;
+     }},
+};
+
 constexpr Breaks of_staleness[] = {
     {"resident", [](Scenario& s) { s.strategy.optimizer.staleness = any_staleness; }},
     {"angel_ptm", [](Scenario& s) { s.strategy.weights.home = Home::gpu; }},
@@ -434,6 +448,7 @@ TEST(Rules, EveryRowIsBrokenBySomeScenario) {
   broken.look_at(of_gradients_and_weights);
   broken.look_at(of_optimizer);
   broken.look_at(of_staleness);
+  broken.look_at(of_selected);
   broken.look_at(of_storage_and_training);
   broken.look_at(of_method);
   broken.look_at(of_fp8);

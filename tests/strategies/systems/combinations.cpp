@@ -28,6 +28,7 @@ std::vector<Choice> newer_parts() {
       {"strategy.optimizer.ssd_share", {"0", "0.5"}},
       {"strategy.optimizer.delayed_share", {"0.5"}},
       {"strategy.optimizer.flatten", {"true"}},
+      {"strategy.optimizer.selected_share", {"0.5"}},
       {"strategy.optimizer.roll_back", {"true"}},
       named<MasterKept>("strategy.optimizer.master"),
       named<MicroBatchOrder>("strategy.micro_batches"),

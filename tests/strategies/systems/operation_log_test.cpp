@@ -63,6 +63,11 @@ std::vector<Logged> all_logged() {
                  "llama",
                  "zero_offload",
                  {"strategy.optimizer.cpu_share=0.5", "parallel.data=2", "run.steps=1"}});
+  all.push_back({"zenflow",
+                 "llama",
+                 "zenflow",
+                 {"training.gradient_accumulation=2", "training.precision=bf16_mixed",
+                  "parallel.data=2", "run.steps=1"}});
   all.push_back({"resident_two_stages",
                  "llama",
                  "resident",

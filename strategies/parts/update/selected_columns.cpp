@@ -1,0 +1,247 @@
+#include "strategies/parts/update/selected_columns.hpp"
+
+#include "strategies/machine/gpu_kernels.hpp"
+
+#include <cmath>
+
+namespace spillway::strategies {
+
+namespace {
+
+using models::Access;
+
+constexpr std::uint64_t index_bytes = 4;
+constexpr std::uint64_t sum_bytes = 4;
+
+/// GPU memory is read and written in sectors of so many bytes.
+///   Source  NVIDIA, CUDA C++ Best Practices Guide, 10.2.1
+constexpr double gpu_sector = 32;
+
+std::uint64_t aligned(std::uint64_t bytes) { return padded(bytes, share_alignment); }
+
+/// Share of a matrix's sectors in which chosen columns lie, wherever these are.
+double touched(double chosen, std::uint64_t width) {
+  return 1 - std::pow(1 - chosen, gpu_sector / static_cast<double>(width));
+}
+
+}  // namespace
+
+SelectedColumns::SelectedColumns(Machine& machine, Rank rank, const Job& job, Weights& weights)
+    : machine_(machine),
+      rank_(rank),
+      job_(job),
+      weights_(weights),
+      stream_(job.scenario.strategy.gradients.overlap ? GpuStream::side : GpuStream::compute),
+      matrices_(job.model.weights.size()) {
+  const models::Span span = job.program.update;
+  for (std::uint32_t i = span.first; i < span.last; ++i) {
+    const models::Operator& op = job.program.operators[i];
+    const std::uint32_t weight = *job.program.tensors[op.operands.front().tensor].weight;
+    if (job.trains(weight)) matrices_[weight].update = &op;
+  }
+}
+
+Task<> SelectedColumns::init() {
+  const double share = job_.scenario.strategy.optimizer.selected_share;
+  std::uint64_t bytes = 0, count = 0, widest = 0;
+  for (std::uint32_t i = 0; i < matrices_.size(); ++i) {
+    Matrix& matrix = matrices_[i];
+    if (!matrix.update) continue;
+    const models::WeightTensor& weight = job_.model.weights[i];
+    const NumberFormat& format = job_.row(i).weight;
+    matrix.columns = weight.shape.back();
+    matrix.rows = job_.elements(i) / matrix.columns;
+    matrix.chosen = weight.decays()
+                        ? static_cast<std::uint64_t>(share * static_cast<double>(matrix.columns))
+                        : matrix.columns;
+    const std::uint64_t ways = job_.row(i).shards.state_ways();
+    const std::uint64_t own =
+        format.bytes(description::divide_up(matrix.chosen * matrix.rows, ways));
+    matrix.offset = bytes;
+    matrix.bytes = aligned(own) * ways;
+    matrix.first_index = count;
+    bytes += matrix.bytes;
+    count += aligned(index_bytes * matrix.chosen);
+    widest = std::max(widest, matrix.columns);
+  }
+  const auto take = [this](std::uint64_t size, Purpose purpose) {
+    return machine_.allocate_now(TierId::gpu, rank_, Bytes(size), purpose);
+  };
+  states_ = take(2 * bytes, Purpose::optimizer_states);
+  gradients_ = take(bytes, Purpose::gradients);
+  saved_ = take(bytes, Purpose::workspace);
+  indices_ = take(count, Purpose::workspace);
+  sums_ = take(sum_bytes * widest, Purpose::workspace);
+  const GpuKernel cleared = first_values_on_gpu(
+      {{states_.view(), Access::write, Role::states, ElementType::fp32, 0},
+       {gradients_.view(), Access::write, Role::gradient, ElementType::fp32, 0}},
+      0);
+  co_await machine_.run(rank_, std::span<const GpuKernel>(&cleared, 1));
+}
+
+void SelectedColumns::begin(const Numbers& numbers, bool completes) {
+  const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
+  numbers_ = numbers;
+  numbers_.update = (numbers.update - 1) * micro_batches + numbers.micro_batch + 1;
+  completes_ = completes;
+}
+
+View SelectedColumns::selected(const Buffer& buffer, const Matrix& matrix) const {
+  return buffer.view(matrix.offset, matrix.bytes);
+}
+
+/// One kernel between a matrix, or a rank's share of it, and its chosen columns as `packed`.
+///   part  the share of the matrix that it goes through
+GpuKernel SelectedColumns::between(const char* name, GpuWork work, std::uint32_t weight,
+                                   BoundOperand whole, BoundOperand packed, double part) const {
+  const Matrix& matrix = matrices_[weight];
+  const NumberFormat& format = job_.row(weight).weight;
+  const double chosen = static_cast<double>(matrix.chosen) / static_cast<double>(matrix.columns);
+  GpuKernel kernel;
+  kernel.name = name;
+  kernel.work = work;
+  kernel.rows = matrix.rows;
+  kernel.columns = matrix.columns;
+  kernel.bytes = part * touched(chosen, format.bytes(1)) *
+                     static_cast<double>(format.bytes(matrix.rows * matrix.columns)) +
+                 static_cast<double>(packed.view.bytes);
+  kernel.operands = {std::move(whole), std::move(packed)};
+  kernel.operands.emplace_back(indices_.view(matrix.first_index, index_bytes * matrix.chosen),
+                               Access::read, Role::indices, ElementType::fp32, weight);
+  return kernel;
+}
+
+GpuKernel SelectedColumns::choose(const GradientShare& share) const {
+  const Matrix& matrix = matrices_[share.weight];
+  GpuKernel kernel;
+  kernel.name = "choose columns";
+  kernel.work = GpuWork::choose_columns;
+  kernel.rows = matrix.rows;
+  kernel.columns = matrix.columns;
+  kernel.bytes = static_cast<double>(share.on_gpu.bytes);
+  kernel.operands.emplace_back(share.on_gpu, Access::read, Role::input,
+                               job_.row(share.weight).gradient_format().type, share.weight);
+  kernel.operands.emplace_back(indices_.view(matrix.first_index, index_bytes * matrix.chosen),
+                               Access::write, Role::indices, ElementType::fp32, share.weight);
+  kernel.operands.emplace_back(sums_.view(0, sum_bytes * matrix.columns), Access::write,
+                               Role::workspace, ElementType::fp32, share.weight);
+  return kernel;
+}
+
+GpuKernel SelectedColumns::out_of_weight(std::uint32_t weight) const {
+  const ElementType type = job_.row(weight).weight.type;
+  return between("take columns", GpuWork::take_columns, weight,
+                 {weights_.gathered_view(weight), Access::read, Role::input, type, weight},
+                 {selected(saved_, matrices_[weight]), Access::write, Role::output, type, weight},
+                 1);
+}
+
+GpuKernel SelectedColumns::into_weight(std::uint32_t weight) const {
+  const ElementType type = job_.row(weight).weight.type;
+  return between("put columns", GpuWork::put_columns, weight,
+                 {weights_.gathered_view(weight), Access::read_write, Role::output, type, weight},
+                 {selected(saved_, matrices_[weight]), Access::read, Role::input, type, weight}, 1);
+}
+
+/// Of the columns in `saved_`, by those in `gradients_`.
+GpuKernel SelectedColumns::adam(std::uint32_t weight) const {
+  const Matrix& matrix = matrices_[weight];
+  const TensorRow& row = job_.row(weight);
+  const View states = states_.view(2 * matrix.offset, 2 * matrix.bytes);
+  GpuKernel kernel;
+  kernel.name = "adam of columns";
+  kernel.operation = matrix.update;
+  kernel.numbers = numbers_;
+  // states and weights are read and written, gradients read
+  kernel.bytes = static_cast<double>(7 * matrix.bytes);
+  kernel.updated = static_cast<double>(matrix.chosen * matrix.rows);
+  kernel.operands.emplace_back(selected(saved_, matrix), Access::read_write, Role::weight,
+                               row.weight.type, weight);
+  kernel.operands.emplace_back(selected(gradients_, matrix), Access::read, Role::gradient,
+                               row.gradient_format().type, weight);
+  kernel.operands.emplace_back(states, Access::read_write, Role::states, row.weight.type, weight);
+  return kernel;
+}
+
+Op SelectedColumns::take(const GradientShare& share) {
+  Matrix& matrix = matrices_[share.weight];
+  if (matrix.chosen == 0) return share.ready;
+  const TensorRow& row = job_.row(share.weight);
+  const std::uint64_t ways = row.shards.state_ways();
+  const std::uint64_t own = matrix.bytes / ways;
+  const View all = selected(gradients_, matrix);
+  const View mine = all.part(job_.member(rank_, share.weight) % ways * own, own);
+  std::vector<GpuKernel> kernels;
+  if (!matrix.ready) kernels.push_back(choose(share));
+  matrix.ready = true;
+  const ElementType type = row.gradient_format().type;
+  kernels.push_back(between("take columns", GpuWork::take_columns, share.weight,
+                            {share.on_gpu, Access::read, Role::input, type, share.weight},
+                            {mine, Access::write, Role::output, type, share.weight},
+                            1 / static_cast<double>(ways)));
+  Op there = machine_.run(rank_, kernels, share.ready, stream_);
+  if (ways > 1)
+    there = machine_.collective(rank_, job_.gather_group(rank_, share.weight),
+                                Collective::all_gather, mine, all, there);
+  waiting_ = completes_;
+  if (completes_) return there;
+  kernels.clear();
+  kernels.push_back(out_of_weight(share.weight));
+  kernels.push_back(adam(share.weight));
+  kernels.push_back(into_weight(share.weight));
+  return machine_.run(rank_, kernels, there, stream_);
+}
+
+Task<> SelectedColumns::save() {
+  std::vector<GpuKernel> kernels;
+  for (std::uint32_t weight = 0; weight < matrices_.size(); ++weight)
+    if (matrices_[weight].chosen > 0) kernels.push_back(out_of_weight(weight));
+  co_await machine_.run(rank_, kernels);
+}
+
+Task<> SelectedColumns::restore() {
+  std::vector<GpuKernel> kernels;
+  for (std::uint32_t weight = 0; weight < matrices_.size(); ++weight) {
+    if (matrices_[weight].chosen == 0) continue;
+    if (waiting_) kernels.push_back(adam(weight));
+    kernels.push_back(into_weight(weight));
+  }
+  waiting_ = false;
+  co_await machine_.run(rank_, kernels);
+}
+
+void GradientsBesideSelected::issue(GradientShare& share, MicroBatch micro) {
+  updated_.push_back(columns_.take(share));
+  sink_->issue(share, micro);
+}
+
+Task<> GradientsBesideSelected::take(std::vector<GradientShare> shares, LayerGradients layer,
+                                     MicroBatch micro) {
+  const std::vector<Op> updated = std::exchange(updated_, {});
+  co_await sink_->take(std::move(shares), std::move(layer), micro);
+  for (const Op& op : updated) co_await op;
+}
+
+Task<> UpdaterBesideSelected::init() {
+  co_await columns_.init();
+  co_await others_->init();
+}
+
+void UpdaterBesideSelected::before_backward(const Numbers& numbers, bool completes) {
+  columns_.begin(numbers, completes);
+  others_->before_backward(numbers, completes);
+}
+
+Task<> UpdaterBesideSelected::update(const Numbers& numbers) {
+  if (!late_) co_await columns_.save();
+  co_await others_->update(numbers);
+  if (!late_) co_await columns_.restore();
+}
+
+Task<> UpdaterBesideSelected::publish() {
+  if (late_) co_await columns_.save();
+  co_await others_->publish();
+  if (late_) co_await columns_.restore();
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,120 @@
+#pragma once
+
+#include "strategies/parts/update/gradient_sink.hpp"
+#include "strategies/parts/update/updater.hpp"
+#include "strategies/parts/weights/weights.hpp"
+
+namespace spillway::strategies {
+
+/// Columns of weights that one rank's GPU updates after each micro-batch (optimizer.selected_share):
+/// of a matrix those whose gradients were largest in the first micro-batch of the run, by the sum of
+/// their magnitudes, each last dimension a column; of a vector all.
+///   States   as wide as the weights, whole on each rank. Whoever updates all weights goes on to
+///            update these as well, in masters of its own: what it makes of them never reaches the
+///            GPU
+///   Micro-batches  each but the last updates at once; the last one's gradients wait until the
+///            step's update has brought its weights, so that it does not overwrite the columns
+///   Ranks    each selects in its own share of a gradient; all of them get the selected gradients
+///   Source   ZenFlow (arXiv 2505.12242); DeepSpeed zenflow_stage_1_and_2.py,
+///            update_selected_channels, _process_selected_fp32_groups_grad;
+///            ops/adam/zenflow_torch_adam.py, group_step, temp_copy_param
+class SelectedColumns {
+ public:
+  SelectedColumns(Machine& machine, Rank rank, const Job& job, Weights& weights);
+
+  /// Throws  OutOfMemory
+  Task<> init();
+  /// A micro-batch whose gradients are about to come.
+  void begin(const Numbers& numbers, bool completes);
+  /// This rank's share of a gradient, reduced. In the order of the layers, which all ranks have
+  /// alike.
+  ///   Result  done when nothing of it is read any more, and the weight may be used
+  Op take(const GradientShare& share);
+  /// Before others write all weights: the columns are kept aside.
+  Task<> save();
+  /// Behind that: they are what they were, and, where a step's last gradients wait, updated by them.
+  Task<> restore();
+
+ private:
+  struct Matrix {
+    const models::Operator* update = nullptr;  ///< null: it is not trained
+    std::uint64_t columns = 0, rows = 0;       ///< of the whole weight
+    std::uint64_t chosen = 0;                  ///< columns, of all ranks together
+    std::uint64_t bytes = 0;                   ///< of the chosen, with what pads the ranks' shares
+    std::uint64_t offset = 0;                  ///< of them, in the buffers of all weights
+    std::uint64_t first_index = 0;             ///< byte where their indices begin
+    bool ready = false;                        ///< they have been chosen
+  };
+
+  View selected(const Buffer& buffer, const Matrix& matrix) const;
+  GpuKernel between(const char* name, GpuWork work, std::uint32_t weight, BoundOperand whole,
+                    BoundOperand packed, double part) const;
+  GpuKernel choose(const GradientShare& share) const;
+  GpuKernel out_of_weight(std::uint32_t weight) const;
+  GpuKernel into_weight(std::uint32_t weight) const;
+  GpuKernel adam(std::uint32_t weight) const;
+
+  Machine& machine_;
+  Rank rank_;
+  const Job& job_;
+  Weights& weights_;
+  GpuStream stream_;
+  std::vector<Matrix> matrices_;
+  Buffer states_, gradients_, indices_, sums_;
+  Buffer saved_;  ///< columns of the weights, while they are updated or others write all weights
+  Numbers numbers_;
+  bool completes_ = false;
+  bool waiting_ = false;  ///< a step's last gradients wait for `restore`
+};
+
+/// Where gradients go otherwise; on their way the columns are taken out of them.
+class GradientsBesideSelected final : public GradientSink {
+ public:
+  GradientsBesideSelected(SelectedColumns& columns, std::unique_ptr<GradientSink> sink)
+      : columns_(columns), sink_(std::move(sink)) {}
+
+  Task<> init() override { return sink_->init(); }
+  std::uint64_t ways(std::uint32_t weight) const override { return sink_->ways(weight); }
+  std::uint64_t bytes_to_begin(std::uint32_t weight) const override {
+    return sink_->bytes_to_begin(weight);
+  }
+  void begin(std::uint32_t weight) override { sink_->begin(weight); }
+  bool in_place(std::uint32_t weight) const override { return sink_->in_place(weight); }
+  View own(std::uint32_t weight) const override { return sink_->own(weight); }
+  bool reduces(std::uint32_t weight, bool last_micro) const override {
+    return sink_->reduces(weight, last_micro);
+  }
+  void issue(GradientShare& share, MicroBatch micro) override;
+  Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
+  bool ends_with_backward() const override { return sink_->ends_with_backward(); }
+  Task<> settle(std::uint64_t bytes) override { return sink_->settle(bytes); }
+
+ private:
+  SelectedColumns& columns_;
+  std::unique_ptr<GradientSink> sink_;
+  std::vector<Op> updated_;
+};
+
+/// Who updates all weights, at the end of a step or beside the next one, and leaves the columns
+/// alone.
+class UpdaterBesideSelected final : public Updater {
+ public:
+  /// `late`: what it makes comes with `publish`, else with `update`.
+  UpdaterBesideSelected(SelectedColumns& columns, std::unique_ptr<Updater> others, bool late)
+      : columns_(columns), others_(std::move(others)), late_(late) {}
+
+  Task<> init() override;
+  void before_backward(const Numbers& numbers, bool completes) override;
+  void after_backward(const Numbers& numbers) override { others_->after_backward(numbers); }
+  Task<> update(const Numbers& numbers) override;
+  Task<> publish() override;
+  Task<> stop() override { return others_->stop(); }
+  Task<> checkpoint() override { return others_->checkpoint(); }
+
+ private:
+  SelectedColumns& columns_;
+  std::unique_ptr<Updater> others_;
+  bool late_;
+};
+
+}  // namespace spillway::strategies

@@ -1,0 +1,50 @@
+#include "strategies/systems/catalogue.hpp"
+
+namespace spillway::strategies {
+
+/// ZeRO-2 with states in host memory, whose update on the CPU goes on beside the next step, while
+/// the GPU updates after each micro-batch the columns whose gradients were largest.
+///   Steps     DeepSpeed's `update_interval` is `training.gradient_accumulation` here: what it calls
+///             an iteration is a micro-batch
+///   Numerics  of its own: all weights are updated one step late by the sum of a step's gradients,
+///             but for the selected columns, which the GPU updates in 16 bits and what the CPU makes
+///             of them is left out of
+///   Selected  once, in the first micro-batch, as `select_strategy` auto does in each epoch;
+///             `select_interval` in steps is not in this version, nor is `offload` of the columns'
+///             states
+///   Memory    of the host, a parameter: masters 8, two sets of fp32 moments 16, two fp32 gradients
+///             8 bytes, and 8 that stay pinned behind what moved into shared memory; the 16-bit
+///             sums of several micro-batches 2
+///   Differs   cores are not divided between Adam and the rest (`pt_reserved_cores_perc`); the
+///             columns' Adam is one kernel a weight; a column is of the last dimension of a weight as
+///             it is stored, and of several ranks each selects in its share of it
+///   Source    ZenFlow (arXiv 2505.12242); DeepSpeed runtime/zenflow/, ops/adam/zenflow_torch_adam.py
+System zenflow() {
+  System system;
+  system.name = "zenflow";
+  system.summary =
+      "weights on the GPU, which updates the columns that matter most after each micro-batch; all "
+      "of them on the CPU, beside the next step";
+  system.source = "ZenFlow (arXiv 2505.12242); DeepSpeed from 0.17.5 on";
+  system.program = Program::deepspeed;
+  system.schedule = Schedule::streaming;
+  system.defaults = [] {
+    description::Strategy strategy = defaults_of("zero_offload");
+    strategy.system = "zenflow";
+    strategy.weights.home = description::Home::gpu;
+    strategy.weights.hooks = false;
+    strategy.weights.h2d = description::WeightCopy::typed;
+    strategy.weights.persistence_threshold = description::Params(0);
+    strategy.gradients.staging_buffer = false;
+    strategy.gradients.accumulation = description::Width::fp16;
+    strategy.gradients.collective = description::GradientCollective::all_reduce;
+    strategy.optimizer.subgroup = description::Params(1'000'000'000'000);
+    strategy.optimizer.staleness = 1;
+    strategy.optimizer.selected_share = 0.1;
+    strategy.overflow_check = description::OverflowCheck::none;
+    return strategy;
+  };
+  return system;
+}
+
+}  // namespace spillway::strategies

@@ -1,0 +1,61 @@
+#include "tests/strategies/systems/systems.hpp"
+
+namespace spillway::strategies::zenflow_test {
+namespace {
+
+description::Scenario small(Overrides more = {}) {
+  more.insert(more.begin(), {"training.precision=bf16_mixed", "strategy.pinned=exact",
+                             "training.gradient_accumulation=4"});
+  return small_model("llama", "zenflow", more);
+}
+
+// Of each parameter two sets of moments, the master and its copy of the last update, two fp32
+// gradients, and the pinned blocks that a master and a gradient lay in.
+TEST(Zenflow, HoldsTwoSetsOfAllThatItsOtherProcessShares) {
+  const description::Scenario scenario = small();
+  const std::uint64_t parameters = model_of(scenario).parameters.value();
+  const result::PeakBytes host = count(scenario).result.host;
+  EXPECT_EQ(at_peak(host, "optimizer_states"), 16 * parameters);
+  EXPECT_EQ(at_peak(host, "master_weights"), 8 * parameters);
+  EXPECT_EQ(at_peak(host, "optimizer_gradient_buffers"), 8 * parameters);
+  EXPECT_EQ(at_peak(host, "allocator_cache"), 8 * parameters);
+  EXPECT_EQ(at_peak(host, "gradient_accumulation"), 2 * parameters);
+}
+
+// 16-bit sums go down after each of four micro-batches, and up before the later three; fp32 ones go
+// down once a step, and new weights come up once in 16 bits.
+TEST(Zenflow, MovesSumsOfMicroBatchesAndWeightsOnceAStep) {
+  const description::Scenario scenario = small();
+  const std::uint64_t parameters = model_of(scenario).parameters.value();
+  const result::Result run = simulate(scenario);
+  EXPECT_EQ(run.io.d2h, (4 * 2 + 4) * parameters);
+  EXPECT_EQ(run.io.h2d, (3 * 2 + 2) * parameters);
+}
+
+// Moments of 16 bits of the columns, their gradients and a copy: 8 bytes for each number of theirs.
+TEST(Zenflow, KeepsColumnsOnTheGpu) {
+  const auto states = [](const char* share) {
+    return at_peak(count(small({share})).result.gpu, "optimizer_states");
+  };
+  const models::Model model = model_of(small());
+  std::uint64_t selected = 0;
+  for (const models::WeightTensor& weight : model.weights) {
+    const std::uint64_t columns = weight.shape.back();
+    const std::uint64_t chosen = weight.decays() ? columns / 4 : columns;
+    selected += description::divide_up(2 * chosen * (weight.parameters.value() / columns),
+                                       share_alignment) *
+                share_alignment;
+  }
+  EXPECT_EQ(states("strategy.optimizer.selected_share=0.25"), 2 * selected);
+}
+
+// The update of the CPU goes on beside the next step, and is not waited for.
+TEST(Zenflow, IsFasterThanAnUpdateInTime) {
+  const result::Result late = simulate(small());
+  const result::Result in_time =
+      simulate(small({"strategy.optimizer.staleness=0", "strategy.weights.h2d=pinned"}));
+  EXPECT_LT(late.step_time_s, in_time.step_time_s);
+}
+
+}  // namespace
+}  // namespace spillway::strategies::zenflow_test
