@@ -83,6 +83,9 @@ class CudaPrimitives final : public Primitives {
   void embed_backward(const Embedding& call, Input hidden_gradient, Output words,
                       Output positions) override;
   void cross_entropy(const CrossEntropy& call, Input logits, double* loss) override;
+  void cross_entropy_statistics(const CrossEntropy& call, Input logits, float* statistics) override;
+  void join_losses(const JoinedLoss& call, const float* statistics, float* shares,
+                   double* loss) override;
   void cross_entropy_backward(const CrossEntropy& call, Input softmax, float scale,
                               Output logits_gradient) override;
 
@@ -90,8 +93,9 @@ class CudaPrimitives final : public Primitives {
   void adam_part(AdamPart part, const AdamPartArrays& arrays, const AdamNumbers& numbers) override;
   void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
   void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) override;
-  void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
-                  std::uint64_t count, Output values) override;
+  using Primitives::initialize;
+  void initialize(const InitialRule& rule, const RandomStream& stream, const WeightSlice& slice,
+                  std::uint64_t first, std::uint64_t count, Output values) override;
   void zero(std::byte* data, std::uint64_t bytes) override;
   void check(std::uint64_t count, Input values, float* found) override;
   void set(float value, float* into) override;
