@@ -22,7 +22,7 @@ Op sum_over_tensor_ranks(Machine& machine, Rank rank, const Job& job, std::uint3
                          const View& whole, const NumberFormat& format, const Op& after) {
   if (!job.partial(weight)) return after;
   return machine.collective(rank, tensor_group(job.scenario, rank), Collective::all_reduce, whole,
-                            whole, after, format.type);
+                            whole, after, format.type, {}, true);
 }
 
 GradientKernels::GradientKernels(Machine& machine, Rank rank, const Job& job)
