@@ -26,7 +26,7 @@ void systems(bool json) {
                    {"parts", nlohmann::json(system.defaults())},
                    {"backends", {"sim", "hw"}},
                    {"notes",
-                    {"hw: decoders, with experts too, tensor parallel 1, run for real "
+                    {"hw: decoders, with experts too, these on tensor parallel 1, run for real "
                      "(spillway validate); others with --synthetic"}}});
     table.rows.push_back({{system.name}, {system.summary}, {runs_with.program}, {system.source}});
   }

@@ -104,12 +104,12 @@ void first_values(const WorkContext& context, const RawCpuKernel& kernel, Team& 
     const Lowering& lowering = *context.lowering;
     const std::uint64_t width = size_of(operand.type), room = operand.bytes / width;
     const WorkContext::Part own = context.part_of(operand.index);
-    const std::uint64_t first = own.first + kernel.first_element;
-    const std::uint64_t count = own.count(kernel.first_element, room);
+    const std::uint64_t first = kernel.first_element, count = own.slice.count(first, room);
     team.run((count + part - 1) / part, [&](std::size_t i) {
       const std::uint64_t begin = i * part;
       initial_values(*lowering.model, lowering.seed, operand.index, first + begin,
-                     std::min(part, count - begin), {operand.data + begin * width, operand.type});
+                     std::min(part, count - begin), {operand.data + begin * width, operand.type},
+                     own.slice);
     });
     std::memset(operand.data + count * width, 0, operand.bytes - count * width);
   }
@@ -118,8 +118,9 @@ void first_values(const WorkContext& context, const RawCpuKernel& kernel, Team& 
 /// Elements [first, first + count) of the rank's part.
 void keep_master(std::vector<float>& whole, const WorkContext::Part& part, ConstArray values,
                  std::uint64_t first, std::uint64_t count) {
-  const std::uint64_t kept = part.count(first, count);
-  for (std::uint64_t i = 0; i < kept; ++i) whole.at(part.first + first + i) = load(values, i);
+  const std::uint64_t kept = part.slice.count(first, count);
+  for (std::uint64_t i = 0; i < kept; ++i)
+    whole.at(part.slice.in_whole(first + i)) = load(values, i);
 }
 
 /// A byte of each page, by one thread.

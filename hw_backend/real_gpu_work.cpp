@@ -12,10 +12,10 @@ void initialize(Primitives& device, const WorkContext& context, const RawGpuKern
                 std::uint32_t weight, Output into, std::uint64_t room) {
   const Lowering& lowering = *context.lowering;
   const WorkContext::Part part = context.part_of(weight);
-  const std::uint64_t count = part.count(kernel.first_element, room);
+  const std::uint64_t count = part.slice.count(kernel.first_element, room);
   if (count)
     device.initialize(initial_rule(*lowering.model, weight), initial_stream(lowering.seed, weight),
-                      part.first + kernel.first_element, count, into);
+                      part.slice, kernel.first_element, count, into);
   const std::uint64_t width = size_of(into.type);
   if (count < room) device.zero(into.data + count * width, (room - count) * width);
 }
@@ -180,17 +180,18 @@ void compute(Primitives& device, const WorkContext& context, const RawGpuKernel&
     bound.push_back({operand.index, operand.data, operand.fresh});
   }
   const Moment moment{kernel.numbers.step, static_cast<std::uint32_t>(kernel.numbers.micro_batch),
-                      context.data_index, kernel.numbers.loss_scale, context.share};
+                      context.data_index,  kernel.numbers.loss_scale,
+                      context.share,       context.tensor};
   execute(device, *context.lowering, op, bound, workspace, moment, loss);
 }
 
 }  // namespace
 
 WorkContext::Part WorkContext::part_of(std::uint32_t weight) const {
-  const models::StepProgram& program = *lowering->program;
-  const std::uint64_t elements = program.tensors[weight].elements, ranks = program.workload.expert;
-  if (!lowering->model->weights.at(weight).routed) return {0, elements};
-  return {data_index % ranks * elements, elements, ranks};
+  const models::Workload& workload = lowering->program->workload;
+  const bool routed = lowering->model->weights.at(weight).routed;
+  return {slice_of(*lowering->model, workload, weight, tensor, data_index % workload.expert),
+          routed ? workload.expert : 1};
 }
 
 RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)

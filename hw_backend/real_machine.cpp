@@ -142,7 +142,8 @@ WorkContext RealMachine::context_of(Rank rank) const {
   const description::Parallel& parallel = scenario_.parallel;
   const std::uint64_t replica = rank.index / parallel.tensor % parallel.replicas();
   return {&lowering_, &scenario_, static_cast<std::uint32_t>(replica / parallel.context),
-          static_cast<std::uint32_t>(replica % parallel.context)};
+          static_cast<std::uint32_t>(replica % parallel.context),
+          static_cast<std::uint32_t>(rank.index % parallel.tensor)};
 }
 
 // ---- The loop

@@ -77,15 +77,12 @@ struct WorkContext {
   const description::Scenario* scenario = nullptr;
   std::uint32_t data_index = 0;  ///< of the rank among those with samples of their own
   std::uint32_t share = 0;       ///< of the rank among those that share samples
+  std::uint32_t tensor = 0;      ///< of the rank among those that cut matrices
 
-  /// What the rank has of a weight: all of it, or its part of experts that ranks share.
+  /// What the rank has of a weight.
   struct Part {
-    std::uint64_t first = 0, elements = 0;
+    WeightSlice slice;
     std::uint64_t ranks = 1;  ///< that share the experts: so many in a row have different parts
-    /// Elements of [from, from + room) of the part that are no padding behind it.
-    std::uint64_t count(std::uint64_t from, std::uint64_t room) const {
-      return from >= elements ? 0 : std::min(room, elements - from);
-    }
   };
   Part part_of(std::uint32_t weight) const;
 };

@@ -23,6 +23,8 @@ Value head_norm(Tape& tape, const LayerWeights& weights, WeightKind kind, const 
   if (a.head_norm == HeadNorm::none) return x;
   const std::uint64_t width =
       a.head_norm == HeadNorm::whole ? tape.elements(x) / tape.rows(x) : a.head_dim;
+  if (a.head_norm == HeadNorm::per_head && tape.is_split())
+    mark_partial(tape, weights.of(kind).front());
   return norm_rows(tape, name, x, &weights.of(kind).front(), width);
 }
 

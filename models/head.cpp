@@ -17,7 +17,33 @@ struct LossCall {
   std::uint64_t width = 0;       ///< inner width of the product
   std::uint64_t vocabulary = 0;  ///< one rank's
   TensorId labels = 0;
+  /// Where tensor ranks share the words, as OperatorFunction says.
+  std::optional<TensorId> statistics{}, shares{};
 };
+
+void append(std::vector<Operand>& operands, const std::optional<TensorId>& tensor, Access access) {
+  if (tensor) operands.push_back({*tensor, access});
+}
+
+/// Statistics and shares of a loss over the words of all tensor ranks; none where one has them all.
+void make_statistics(Tape& tape, LossCall& call) {
+  if (!tape.is_split()) return;
+  call.statistics = tape.tensor("loss.statistics", 2 * tape.tokens(), 4);
+  call.shares = tape.tensor("loss.shares", tape.tokens(), 4);
+}
+
+/// Each rank gets the statistics of all, and from them the loss and its share of each softmax.
+///   Source  Megatron-LM, vocab_parallel_cross_entropy: all-reduces of the largest logits, of the
+///           labels' and of the sums, 12 B a token
+void join_losses(Tape& tape, const LossCall& call) {
+  if (!call.statistics) return;
+  const std::uint64_t elements = 2 * tape.tokens() * tape.workload().tensor;
+  const TensorId all = tape.tensor("loss.all_statistics", elements, 4);
+  tape.add("loss.all_gather", OperatorFunction::all_gather,
+           {{*call.statistics, Access::read}, {all, Access::write}});
+  tape.add("loss.joined", OperatorFunction::joined_loss,
+           {{all, Access::read}, {*call.shares, Access::write}}, {*call.shares});
+}
 
 bool is_pure_16_bit(Precision precision) {
   return precision == Precision::fp16 || precision == Precision::bf16;
@@ -37,17 +63,20 @@ void fused_loss(Tape& tape, const LossCall& call) {
   std::vector<Operand> operands{{call.hidden.tensor, Access::read}, {call.weight, Access::read}};
   for (const std::uint32_t bias : call.biases) operands.push_back({bias, Access::read});
   operands.push_back({call.labels, Access::read});
+  append(operands, call.statistics, Access::write);
   Operator& forward =
       tape.add("loss", OperatorFunction::fused_loss, std::move(operands), {call.hidden.tensor});
   forward.flops = flops;
   forward.bytes += logits * 2u;
   forward.workspace = workspace;
   forward.gemm = {tape.tokens(), call.vocabulary, call.width, 1};
+  join_losses(tape, call);
   tape.on_backward([&tape, call, flops, workspace, logits] {
     std::vector<Operand> back{{call.hidden.tensor, Access::read},
                               {call.weight, Access::read},
-                              {call.labels, Access::read},
-                              tape.weight_gradient(call.weight)};
+                              {call.labels, Access::read}};
+    append(back, call.shares, Access::read);
+    back.push_back(tape.weight_gradient(call.weight));
     for (const std::uint32_t bias : call.biases) back.push_back(tape.weight_gradient(bias));
     tape.accumulate(back, call.hidden);
     Operator& backward =
@@ -84,11 +113,14 @@ void chunked_loss(Tape& tape, const LossCall& call) {
   const Value logits = whole_logits(tape, call);
   const std::uint64_t at_once = description::divide_up(tape.tokens(), chunks);
   const Bytes workspace(call.vocabulary * std::max<std::uint64_t>(at_once * tape.element(), 4));
-  tape.add("loss", OperatorFunction::chunked_loss,
-           {{logits.tensor, Access::read}, {call.labels, Access::read}}, {logits.tensor});
+  std::vector<Operand> operands{{logits.tensor, Access::read}, {call.labels, Access::read}};
+  append(operands, call.statistics, Access::write);
+  tape.add("loss", OperatorFunction::chunked_loss, std::move(operands), {logits.tensor});
+  join_losses(tape, call);
   const bool caps = tape.architecture().logit_softcap;
   tape.on_backward([&tape, logits, call, workspace, caps] {
     std::vector<Operand> back{{call.labels, Access::read}};
+    append(back, call.shares, Access::read);
     if (caps) {  // what is capped is read once more
       back.push_back({logits.tensor, Access::read});
       tape.accumulate(back, logits);
@@ -113,14 +145,18 @@ void whole_loss(Tape& tape, const LossCall& call, bool plain) {
   const TensorId softmax = tape.tensor("softmax", elements, width, TensorRole::logits);
   const Bytes copy(plain && tape.element() < 4 ? elements * 4 : 0);
   const Bytes gradients(plain ? elements * 8 : 0);
+  std::vector<Operand> operands{
+      {logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}};
+  append(operands, call.statistics, Access::write);
   Operator& forward = tape.add(
-      "loss", OperatorFunction::whole_loss,
-      {{logits.tensor, Access::read}, {call.labels, Access::read}, {softmax, Access::write}},
+      "loss", OperatorFunction::whole_loss, std::move(operands),
       caps ? std::vector<TensorId>{softmax} : std::vector<TensorId>{logits.tensor, softmax});
   forward.workspace = copy;
   forward.bytes += copy * 2u;  // each is written and read
+  join_losses(tape, call);
   tape.on_backward([&tape, logits, softmax, call, gradients, caps] {
     std::vector<Operand> back{{softmax, Access::read}, {call.labels, Access::read}};
+    append(back, call.shares, Access::read);
     if (caps)
       tape.accumulate(back, logits);  // what is capped is read once more
     else
@@ -170,6 +206,7 @@ void head(Tape& tape, std::uint32_t layer, Value hidden) {
   call.width = a.embedding_width;
   call.vocabulary = tape.split(a.vocabulary);
   call.labels = tape.tensor("labels", tape.tokens(), 8, TensorRole::input);
+  make_statistics(tape, call);
   const Workload& w = tape.workload();
   const LossKind loss = w.loss.value_or(w.fused_kernels ? LossKind::fused : LossKind::plain);
   if (loss == LossKind::fused)

@@ -156,6 +156,7 @@ Value gated_norm(Tape& tape, const LayerWeights& weights, std::uint64_t width, V
                  Value gate) {
   const std::uint32_t weight = weights.of(WeightKind::mixer_norm).front().matrices.front();
   const TensorId statistics = tape.tensor("mixer.norm.statistics", tape.elements(x) / width, 4);
+  if (tape.is_split()) tape.mark_partial(weight);
   const Value y = tape.value("mixer.normed", tape.elements(x));
   const std::vector<TensorId> saved{x.tensor, gate.tensor, statistics};
   tape.add("mixer.norm", OperatorFunction::gated_norm,

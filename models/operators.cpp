@@ -46,6 +46,11 @@ Adapters adapters_of(const Model& model, const Linear& weights) {
 
 }  // namespace
 
+void mark_partial(Tape& tape, const Linear& weights) {
+  for (const std::uint32_t matrix : weights.matrices) tape.mark_partial(matrix);
+  for (const std::uint32_t bias : weights.biases) tape.mark_partial(bias);
+}
+
 void add_copies(const Tape& tape, Operator& op, const Linear& weights) {
   for (const std::uint32_t weight : weights.matrices)
     if (tape.in_fp8(weight) && tape.keeps_copies())
@@ -137,6 +142,7 @@ void product(Tape& tape, std::string_view name, Value x, const Linear& weights, 
   const Flops flops = flops_of(rows, width, inputs);
   const bool trains = tape.trains(weights.matrices.front());
   const bool saves = trains && !fp8;
+  if (tape.has_own_tokens(x)) mark_partial(tape, weights);
   Operator& forward = tape.add(name, OperatorFunction::product, std::move(operands),
                                saves ? std::vector<TensorId>{x.tensor} : std::vector<TensorId>());
   add_copies(tape, forward, weights);
@@ -235,6 +241,7 @@ Value norm_rows(Tape& tape, std::string_view name, Value x, const Linear* weight
   const Linear own = weights == nullptr ? Linear{} : *weights;
   std::vector<Operand> operands{{x.tensor, Access::read}};
   append(operands, own);
+  if (tape.has_own_tokens(x)) mark_partial(tape, own);
   operands.push_back({stats, Access::write});
   operands.push_back({y.tensor, Access::write});
   tape.add(name, OperatorFunction::norm, std::move(operands), {x.tensor, stats});

@@ -37,6 +37,8 @@ void matmul(Tape& tape, std::string_view name, Value x, const Linear& weights, s
 /// The matrices of one product as kernels read them: copies are scratch, written and read, or are
 /// there already in place of what they were made of.
 void add_copies(const Tape& tape, Operator& op, const Linear& weights);
+/// Each tensor rank will make a part of the weights' gradients.
+void mark_partial(Tape& tape, const Linear& weights);
 /// The adapters of all matrices of a product; empty where it has none.
 struct Adapters {
   Linear down, up, magnitudes;

@@ -73,6 +73,8 @@ struct Tensor {
   std::uint32_t layer = 0;              ///< whose forward makes it; of a gradient: of its tensor
   std::optional<std::uint32_t> weight;  ///< index into Model::weights, for weights and their states
   bool is_residual = false;  ///< a block's input or T5's encoder output: what checkpointing keeps
+  bool partial = false;      ///< of a weight that is whole on each tensor rank, the gradient: each
+                             ///< has a part of its sum
 };
 
 enum class Access { read, write, read_write };
@@ -89,7 +91,7 @@ enum class OperatorKind {
   elementwise,  ///< rope, activation, residual addition, dropout
   loss,
   all_reduce,      ///< tensor-parallel sum of its read_write operand
-  all_gather,      ///< its second operand: the tokens of all tensor ranks
+  all_gather,      ///< its second operand: what each tensor rank has, in rank order
   reduce_scatter,  ///< its second operand: this rank's tokens of the tensor-parallel sum
   all_to_all,      ///< expert-parallel: each rank's part of what is read goes to that rank
   /// Context-parallel: of all heads of a rank's tokens some heads of all tokens, or back.
@@ -150,45 +152,49 @@ enum class OperatorFunction {
   gather_experts_backward,   ///< g.output, parts, shares, g.parts, g.shares
   tiled_feed_forward,        ///< x, matrices, [biases], y; its products inside
   tiled_feed_forward_backward,  ///< g.y, x, matrices, w.matrices, [w.biases], g.x
-  fused_loss,                   ///< hidden, matrix, labels; the product of the head inside
-  fused_loss_backward,          ///< hidden, matrix, labels, w.matrix, g.hidden
-  chunked_loss,                 ///< logits, labels
-  chunked_loss_backward,        ///< labels, logits, which their gradient replaces
-  whole_loss,                   ///< logits, labels, softmax
-  whole_loss_backward,          ///< softmax, labels, logits, which their gradient replaces
-  choose_tokens,                ///< index query, index key, shares of heads, chosen tokens
-  choose_tokens_backward,       ///< the same; g.query, g.key, g.shares, of a loss of its own
-  convolution,            ///< x, kernels, y: over the latest tokens of each channel, activated
-  convolution_backward,   ///< g.y, x, kernels, w.kernels, g.x
-  delta_rule,             ///< query, key and value in one, rates, decay (two), decays, inverses, y
-  delta_rule_backward,    ///< g.y, then as forward but y, w.decay (two), g.mixed, g.rates
-  state_space,            ///< mixed, rates, decay (three), decays, y
-  state_space_backward,   ///< g.y, then as forward but y, w.decay (three), g.mixed, g.rates
-  gated_norm,             ///< x, gate, weight, statistics, y: the norm of x by silu(gate)
-  gated_norm_backward,    ///< g.y, x, gate, statistics, weight, w.weight, g.x, g.gate
-  output_gate,            ///< x, gate, y = x sigmoid(gate)
-  output_gate_backward,   ///< g.y, x, gate, g.x, g.gate
-  scale_shares,           ///< shares of a token's experts, a factor an expert, scaled
-  scale_shares_backward,  ///< g.scaled, shares, factors, w.factors, g.shares
-  soft_cap,               ///< x, y = c tanh(x / c)
-  soft_cap_backward,      ///< g.y, y, g.x
-  weighing,               ///< x, a weight a row, y
-  weighing_backward,      ///< g.y, x, weights, g.x, g.weights
-  join_key,               ///< each head's own part, the part of all heads, keys
-  join_key_backward,      ///< g.keys, g.own, g.shared
-  modulation,             ///< x, modulation, y: adaLN's scale and shift of x, or its gate
-  modulation_backward,    ///< g.y, x, modulation, g.x, g.modulation
-  squared_loss,           ///< predicted, noise
-  squared_loss_backward,  ///< noise, predicted, which its gradient replaces
-  all_reduce,             ///< what is summed
-  all_gather,             ///< this rank's tokens, those of all
-  reduce_scatter,         ///< what is summed, this rank's tokens of the sum
-  context_all_to_all,     ///< what goes to the context group's ranks, what comes from them
-  ring_shift,             ///< what goes to the next context rank, what comes from the one before
-  all_to_all,             ///< what goes to the group's ranks, what comes from them
-  cpu_experts,            ///< x, shares, output
-  cpu_experts_backward,   ///< g.output, x, shares, g.x, g.shares
-  update,                 ///< weight, w.weight, then its states
+  // Of losses, statistics and shares are there where tensor ranks share the words: of each token
+  // the log of the sum of exp(logits) over a rank's words and the logit of the label or 0, numbers
+  // of 4 bytes; and the sum of the softmax over these words.
+  fused_loss,              ///< hidden, matrix, labels, [statistics]; the product of the head inside
+  fused_loss_backward,     ///< hidden, matrix, labels, [shares], w.matrix, g.hidden
+  chunked_loss,            ///< logits, labels, [statistics]
+  chunked_loss_backward,   ///< labels, [shares], logits, which their gradient replaces
+  whole_loss,              ///< logits, labels, softmax of the rank's words, [statistics]
+  whole_loss_backward,     ///< softmax, labels, [shares], logits, which their gradient replaces
+  joined_loss,             ///< statistics of all tensor ranks, shares of this one
+  choose_tokens,           ///< index query, index key, shares of heads, chosen tokens
+  choose_tokens_backward,  ///< the same; g.query, g.key, g.shares, of a loss of its own
+  convolution,             ///< x, kernels, y: over the latest tokens of each channel, activated
+  convolution_backward,    ///< g.y, x, kernels, w.kernels, g.x
+  delta_rule,              ///< query, key and value in one, rates, decay (two), decays, inverses, y
+  delta_rule_backward,     ///< g.y, then as forward but y, w.decay (two), g.mixed, g.rates
+  state_space,             ///< mixed, rates, decay (three), decays, y
+  state_space_backward,    ///< g.y, then as forward but y, w.decay (three), g.mixed, g.rates
+  gated_norm,              ///< x, gate, weight, statistics, y: the norm of x by silu(gate)
+  gated_norm_backward,     ///< g.y, x, gate, statistics, weight, w.weight, g.x, g.gate
+  output_gate,             ///< x, gate, y = x sigmoid(gate)
+  output_gate_backward,    ///< g.y, x, gate, g.x, g.gate
+  scale_shares,            ///< shares of a token's experts, a factor an expert, scaled
+  scale_shares_backward,   ///< g.scaled, shares, factors, w.factors, g.shares
+  soft_cap,                ///< x, y = c tanh(x / c)
+  soft_cap_backward,       ///< g.y, y, g.x
+  weighing,                ///< x, a weight a row, y
+  weighing_backward,       ///< g.y, x, weights, g.x, g.weights
+  join_key,                ///< each head's own part, the part of all heads, keys
+  join_key_backward,       ///< g.keys, g.own, g.shared
+  modulation,              ///< x, modulation, y: adaLN's scale and shift of x, or its gate
+  modulation_backward,     ///< g.y, x, modulation, g.x, g.modulation
+  squared_loss,            ///< predicted, noise
+  squared_loss_backward,   ///< noise, predicted, which its gradient replaces
+  all_reduce,              ///< what is summed
+  all_gather,              ///< this rank's part, those of all
+  reduce_scatter,          ///< what is summed, this rank's tokens of the sum
+  context_all_to_all,      ///< what goes to the context group's ranks, what comes from them
+  ring_shift,              ///< what goes to the next context rank, what comes from the one before
+  all_to_all,              ///< what goes to the group's ranks, what comes from them
+  cpu_experts,             ///< x, shares, output
+  cpu_experts_backward,    ///< g.output, x, shares, g.x, g.shares
+  update,                  ///< weight, w.weight, then its states
 };
 
 /// Rows x columns x inner of a GEMM, `batch` of them: out[m,n] = a[m,k] b[k,n]

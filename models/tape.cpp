@@ -44,6 +44,7 @@ OperatorKind kind_of(OperatorFunction function) {
     case OperatorFunction::chunked_loss_backward:
     case OperatorFunction::whole_loss:
     case OperatorFunction::whole_loss_backward:
+    case OperatorFunction::joined_loss:
     case OperatorFunction::squared_loss:
     case OperatorFunction::squared_loss_backward:
       return OperatorKind::loss;
@@ -450,8 +451,10 @@ Value gather_tokens(Tape& tape, Value own) {
            {{own.tensor, Access::read}, {all.tensor, Access::write}});
   tape.on_backward([&tape, own, all] {
     std::vector<Operand> back{tape.gradient(all)};
-    tape.accumulate(back, own);
+    const Value scattered = tape.value_of(own.tensor);  // others may have added to that of `own`
+    tape.accumulate(back, scattered);
     tape.add("input_gradient.reduce_scatter", OperatorFunction::reduce_scatter, std::move(back));
+    tape.pass_gradient(scattered, own);
   });
   return all;
 }

@@ -36,9 +36,11 @@ class Tape {
   std::uint64_t split(std::uint64_t width) const;
   bool is_split() const { return program_.workload.tensor > 1; }
   bool splits_tokens() const { return is_split() && program_.workload.sequence_parallel; }
+  /// Sequence parallel: `x` is of this rank's share of the tokens.
+  bool has_own_tokens(Value x) const { return slots_[x.slot].of_own_tokens; }
   /// Tokens of `x` that this rank has: all, or its share.
   std::uint64_t rows(Value x) const {
-    return slots_[x.slot].of_own_tokens ? tokens() / program_.workload.tensor : tokens();
+    return has_own_tokens(x) ? tokens() / program_.workload.tensor : tokens();
   }
 
   void begin_layer(std::uint32_t layer, std::optional<Value> input);
@@ -92,6 +94,10 @@ class Tape {
   Bytes bytes_of(std::uint32_t index) const { return program_.tensors[index].bytes; }
   std::uint64_t elements_of(std::uint32_t index) const { return program_.tensors[index].elements; }
   Operand weight_gradient(std::uint32_t index) const;
+  /// Each tensor rank will make a part of the weight's gradient: of some tokens, or heads.
+  void mark_partial(std::uint32_t index) {
+    program_.tensors[model_.weights.size() + index].partial = true;
+  }
   /// The finished gradient of `value`, to be read.
   Operand gradient(Value value) const;
   /// Adds to `operands` what summing into the gradient of `value` takes.

@@ -29,8 +29,8 @@ void norm_backward(const Call& call) {
 
 Embedding embedding_of(const Call& call, std::uint64_t elements) {
   const models::Architecture& a = call.architecture();
-  return {call.text(), call.tokens(), elements / call.tokens(), a.learned_positions,
-          a.position_offset};
+  return {call.text(),         call.tokens(),     elements / call.tokens(),
+          a.learned_positions, a.position_offset, call.words()};
 }
 
 void embedding(const Call& call) {
@@ -38,8 +38,9 @@ void embedding(const Call& call) {
   const Operand words = operands.take();
   const Operand positions = operands.left() > 1 ? operands.take() : Operand();
   const Operand hidden = operands.take();
-  call.device.embed(embedding_of(call, hidden.elements), words.read(), positions.read(),
-                    hidden.write());
+  Embedding embedding = embedding_of(call, hidden.elements);
+  if (call.moment.tensor > 0) embedding.positions = 0;  // of a sum, which has them once
+  call.device.embed(embedding, words.read(), positions.read(), hidden.write());
 }
 
 void embedding_backward(const Call& call) {
@@ -54,8 +55,8 @@ void rotation(const Call& call, bool back) {
   const models::Architecture& a = call.architecture();
   OperandReader operands(call);
   for (const std::uint64_t heads : {a.heads, a.kv_heads})
-    call.device.rotate({call.tokens(), call.workload().sequence, heads, a.head_dim, a.rope_theta,
-                        back, a.rotated_dims, call.share()},
+    call.device.rotate({call.tokens(), call.workload().sequence, heads / call.workload().tensor,
+                        a.head_dim, a.rope_theta, back, a.rotated_dims, call.share()},
                        operands.take().replace());
 }
 
@@ -152,6 +153,8 @@ Lower loss_lowering_of(models::OperatorFunction function) {
       return whole_loss;
     case Function::whole_loss_backward:
       return whole_loss_backward;
+    case Function::joined_loss:
+      return joined_loss;
     default:
       return lowering_of_experts(function);
   }
@@ -227,7 +230,8 @@ void execute(Primitives& device, const Lowering& lowering, const models::Operato
   ENSURE(lower, op.name + " is nothing that a device computes");
   const bool reports = op.function == models::OperatorFunction::fused_loss ||
                        op.function == models::OperatorFunction::chunked_loss ||
-                       op.function == models::OperatorFunction::whole_loss;
+                       op.function == models::OperatorFunction::whole_loss ||
+                       op.function == models::OperatorFunction::joined_loss;
   ENSURE(loss || !reports, op.name + " has nowhere to report the loss");
   ENSURE(workspace || op.workspace.value() == 0, op.name + " has no workspace");
   lower(Call{device, lowering, op, operands, workspace, moment, loss});

@@ -27,11 +27,12 @@ struct Moment {
   std::uint32_t micro_batch = 0;
   std::uint32_t rank = 0;  ///< data-parallel: every rank has text of its own
   float loss_scale = 1;
-  std::uint32_t share = 0;  ///< its number among context ranks, which share each sample's tokens
+  std::uint32_t share = 0;   ///< its number among context ranks, which share each sample's tokens
+  std::uint32_t tensor = 0;  ///< and among tensor ranks, which share heads, columns and words
 };
 
 /// Says no before anything runs.
-///   Throws  ScenarioError naming each thing that no device computes: encoders, tensor ranks
+///   Throws  ScenarioError naming each thing that no device computes: encoders, latent attention
 void require_support(const models::Model& model, const models::Workload& workload);
 
 /// Enqueues `op` of the forward or backward of lowering.program.
@@ -57,9 +58,10 @@ void execute(Primitives& device, const Lowering& lowering, const models::Operato
 InitialRule initial_rule(const models::Model& model, std::uint32_t weight);
 RandomStream initial_stream(std::uint64_t seed, std::uint32_t weight);
 
-/// Elements [first, first + count) of weight `weight`, computed on the calling thread: what an
-/// element is depends on (seed, weight, element) alone.
+/// Elements [first, first + count) of `slice` of weight `weight`, computed on the calling thread:
+/// what an element is depends on (seed, weight, element of the whole) alone.
 void initial_values(const models::Model& model, std::uint64_t seed, std::uint32_t weight,
-                    std::uint64_t first, std::uint64_t count, Output values);
+                    std::uint64_t first, std::uint64_t count, Output values,
+                    const WeightSlice& slice = {});
 
 }  // namespace spillway::hw_backend

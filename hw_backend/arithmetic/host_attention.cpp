@@ -191,7 +191,7 @@ void HostPrimitives::softmax(const Softmax& softmax, Input x, Output y) {
   const auto [values] = scratch_.take<1>({n});
   for (std::uint64_t row = 0; row < softmax.rows; ++row) {
     widen_into(x, row * n, n, values);
-    softmax_row(values, softmax.causal ? row % softmax.queries + 1 : n, n, 1);
+    softmax_row(values, softmax.seen(row), n, 1);
     narrow(values, y, row * n, n);
   }
 }

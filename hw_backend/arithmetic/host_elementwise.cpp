@@ -132,11 +132,12 @@ void HostPrimitives::drop_backward(const Dropout& dropout, std::uint64_t count, 
 }
 
 void HostPrimitives::initialize(const InitialRule& rule, const RandomStream& stream,
-                                std::uint64_t first, std::uint64_t count, Output values) {
+                                const WeightSlice& slice, std::uint64_t first, std::uint64_t count,
+                                Output values) {
   map<0, 1>(count, {}, {values},
             [&](std::uint64_t from, std::size_t n, const auto&, const auto& out) {
               for (std::size_t i = 0; i < n; ++i)
-                out[0][i] = initial_value(rule, stream, first + from + i);
+                out[0][i] = initial_value(rule, stream, slice.in_whole(first + from + i));
             });
 }
 

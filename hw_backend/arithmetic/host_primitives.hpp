@@ -96,6 +96,9 @@ class HostPrimitives final : public Primitives {
   void embed_backward(const Embedding& call, Input hidden_gradient, Output words,
                       Output positions) override;
   void cross_entropy(const CrossEntropy& call, Input logits, double* loss) override;
+  void cross_entropy_statistics(const CrossEntropy& call, Input logits, float* statistics) override;
+  void join_losses(const JoinedLoss& call, const float* statistics, float* shares,
+                   double* loss) override;
   void cross_entropy_backward(const CrossEntropy& call, Input softmax, float scale,
                               Output logits_gradient) override;
 
@@ -107,8 +110,9 @@ class HostPrimitives final : public Primitives {
                       std::uint32_t* indices) override;
   void take_columns(const ChosenColumns& chosen, Input x, Output packed) override;
   void put_columns(const ChosenColumns& chosen, Input packed, Output x) override;
-  void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
-                  std::uint64_t count, Output values) override;
+  using Primitives::initialize;
+  void initialize(const InitialRule& rule, const RandomStream& stream, const WeightSlice& slice,
+                  std::uint64_t first, std::uint64_t count, Output values) override;
   void zero(std::byte* data, std::uint64_t bytes) override;
 
   void check(std::uint64_t count, Input values, float* found) override;

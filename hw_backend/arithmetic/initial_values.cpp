@@ -42,9 +42,10 @@ RandomStream initial_stream(std::uint64_t seed, std::uint32_t weight) {
 }
 
 void initial_values(const models::Model& model, std::uint64_t seed, std::uint32_t weight,
-                    std::uint64_t first, std::uint64_t count, Output values) {
-  HostPrimitives().initialize(initial_rule(model, weight), initial_stream(seed, weight), first,
-                              count, values);
+                    std::uint64_t first, std::uint64_t count, Output values,
+                    const WeightSlice& slice) {
+  HostPrimitives().initialize(initial_rule(model, weight), initial_stream(seed, weight), slice,
+                              first, count, values);
 }
 
 }  // namespace spillway::hw_backend

@@ -42,20 +42,56 @@ TokenShare Call::share_of(std::uint64_t context_rank) const {
   return {own, first, first + own / 2};
 }
 
+namespace {
+
+/// Rows of a micro-batch's tokens, [first, last).
+struct Rows {
+  std::uint64_t first, last;
+};
+
+/// Those of the rank's samples that this one of the tensor ranks has: all, or, sequence parallel,
+/// its share of what lies one behind the other.
+Rows rows_of(const models::Workload& workload, std::uint64_t tensor) {
+  if (!workload.sequence_parallel) return {0, workload.tokens()};
+  const std::uint64_t each = workload.tokens() / workload.tensor;
+  return {tensor * each, (tensor + 1) * each};
+}
+
+}  // namespace
+
 std::vector<Call::Run> Call::runs(std::uint64_t elements) const {
   Dropout dropped = dropout();
   const TokenShare mine = share();
-  if (mine.tokens == 0) return {{0, elements, dropped}};
-  const std::uint64_t width = elements / tokens(), half = mine.tokens / 2;
+  const Rows here = rows_of(workload(), moment.tensor);
+  const std::uint64_t width = elements / (here.last - here.first);
+  const auto run = [&](const Rows& rows, std::uint64_t first_of_all) {
+    dropped.first = first_of_all * width;
+    return Run{(rows.first - here.first) * width, (rows.last - rows.first) * width, dropped};
+  };
+  if (mine.tokens == 0) return {run(here, here.first)};
   std::vector<Run> all;
   for (std::uint64_t sample = 0; sample < workload().micro_batch; ++sample)
-    for (const auto& [first, last] :
-         {std::pair(std::uint64_t{0}, half), std::pair(half, mine.tokens)}) {
-      if (first == last) continue;
-      dropped.first = (sample * workload().sequence + mine.position(first)) * width;
-      all.push_back({(sample * mine.tokens + first) * width, (last - first) * width, dropped});
+    for (const Rows& piece : {Rows{0, mine.tokens / 2}, Rows{mine.tokens / 2, mine.tokens}}) {
+      const std::uint64_t begin = sample * mine.tokens;
+      const Rows rows{std::max(begin + piece.first, here.first),
+                      std::min(begin + piece.last, here.last)};
+      if (rows.first < rows.last)
+        all.push_back(run(rows, sample * workload().sequence + mine.position(rows.first - begin)));
     }
   return all;
+}
+
+WordShare Call::words() const {
+  if (workload().tensor == 1) return {};
+  return words_of(architecture().vocabulary, workload().tensor, moment.tensor);
+}
+
+std::uint64_t Call::inputs_of(const models::WeightTensor& matrix) const {
+  return matrix.inputs() / (matrix.cut == models::Cut::rows ? workload().tensor : 1);
+}
+
+std::uint64_t Call::outputs_of(const models::WeightTensor& matrix) const {
+  return matrix.outputs() / (matrix.cut == models::Cut::columns ? workload().tensor : 1);
 }
 
 Dropout Call::dropout() const {
@@ -84,11 +120,13 @@ AttentionShape Call::attention_shape() const {
   AttentionShape shape;
   shape.samples = workload().micro_batch;
   shape.sequence = workload().sequence;
+  // of a tensor rank's heads, those of a context rank
   const std::uint64_t ranks = workload().context_in_ring ? 1 : workload().context;
-  shape.heads = a.heads / ranks;
-  shape.kv_heads = a.kv_heads / ranks;
+  const std::uint64_t all = workload().tensor * ranks;
+  shape.heads = a.heads / all;
+  shape.kv_heads = a.kv_heads / all;
   shape.all_heads = a.heads;
-  shape.first_head = ranks == 1 ? 0 : moment.share * shape.heads;
+  shape.first_head = (moment.tensor * ranks + (ranks == 1 ? 0 : moment.share)) * shape.heads;
   shape.head_dim = a.head_dim;
   shape.causal = op.causal;
   shape.scale = 1.0f / std::sqrt(static_cast<float>(a.head_dim));

@@ -32,10 +32,20 @@ struct Call {
     Dropout dropout;
   };
   std::vector<Run> runs(std::uint64_t elements) const;
+  /// Of the vocabulary, those whose table and logits are here.
+  WordShare words() const;
+  /// Inputs and outputs of a matrix, or of each of several in one tensor, that this rank has.
+  std::uint64_t inputs_of(const models::WeightTensor& matrix) const;
+  std::uint64_t outputs_of(const models::WeightTensor& matrix) const;
+  /// A bias behind a sum over tensor ranks is one rank's to add.
+  bool adds_bias_of(const models::WeightTensor& matrix) const {
+    return matrix.cut != models::Cut::rows || moment.tensor == 0;
+  }
   /// Of the operator's layer.
   Routing routing() const;
   Norm norm(std::uint64_t elements, std::uint64_t width) const;
-  /// Of all tokens and this rank's heads; where context ranks are in a ring, of all heads.
+  /// Of all tokens and this rank's heads; where context ranks are in a ring, of all that their
+  /// tensor rank has.
   AttentionShape attention_shape() const;
 };
 
@@ -97,5 +107,6 @@ void chunked_loss(const Call& call);
 void chunked_loss_backward(const Call& call);
 void whole_loss(const Call& call);
 void whole_loss_backward(const Call& call);
+void joined_loss(const Call& call);
 
 }  // namespace spillway::hw_backend

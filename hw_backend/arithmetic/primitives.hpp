@@ -2,6 +2,7 @@
 
 #include "hw_backend/arithmetic/random.hpp"
 #include "hw_backend/arithmetic/routing.hpp"
+#include "hw_backend/arithmetic/weight_slice.hpp"
 #include "hw_backend/cpu/element.hpp"
 #include "hw_backend/cpu/optimizer_step.hpp"
 #include "models/architecture.hpp"
@@ -119,6 +120,12 @@ struct Softmax {
   std::uint64_t rows = 0, width = 0;
   bool causal = false;  ///< row r sees columns 0 to r % queries; the others become 0
   std::uint64_t queries = 1;
+  std::uint64_t columns = 0;  ///< not causal: rows see so many, the others become 0; 0: all
+
+  SPILLWAY_ANYWHERE std::uint64_t seen(std::uint64_t row) const {
+    if (causal) return row % queries + 1;
+    return columns == 0 ? width : columns;
+  }
 };
 
 struct GatedProduct {
@@ -126,20 +133,35 @@ struct GatedProduct {
   std::uint64_t count = 0;
 };
 
-/// The tables of an embedding: word rows [vocabulary, width], and position rows [positions, width]
-/// of which position p takes row p + position_offset.
+/// The tables of an embedding: word rows [vocabulary, width], or those of some words, and position
+/// rows [positions, width] of which position p takes row p + position_offset.
 struct Embedding {
   SyntheticText text;
   std::uint64_t rows = 0;  ///< tokens of the micro-batch
   std::uint64_t width = 0;
   std::uint64_t positions = 0;  ///< 0: no such table
   std::uint64_t position_offset = 0;
+  WordShare words{};  ///< of which the table is; other tokens have rows of 0
+
+  std::uint64_t table_rows() const { return words.rows == 0 ? text.vocabulary : words.rows; }
 };
 
 /// Rows [first_row, first_row + rows) of a micro-batch of `tokens`, each with `width` logits.
 struct CrossEntropy {
   SyntheticText text;  ///< label of row r: text.label(first_row + r)
   std::uint64_t first_row = 0, rows = 0, width = 0, tokens = 0;
+  WordShare words{};  ///< of which the logits are; without rows: of all
+  /// Of a softmax of such words: by row of the micro-batch, its part of that of all.
+  const float* shares = nullptr;
+
+  SPILLWAY_ANYWHERE float share(std::uint64_t row) const {
+    return shares ? shares[first_row + row] : 1.0f;
+  }
+};
+
+/// The loss of a micro-batch whose words several ranks share.
+struct JoinedLoss {
+  std::uint64_t tokens = 0, ranks = 1, rank = 0;
 };
 
 /// Some columns of a matrix [rows, columns].
@@ -267,7 +289,16 @@ class Primitives {
   ///   loss  memory that the device can write; on CUDA pinned host memory, valid once the stream
   ///         has come past
   virtual void cross_entropy(const CrossEntropy& call, Input logits, double* loss) = 0;
-  /// logits_gradient = scale x (softmax - 1 at the label); may be softmax when types are equal.
+  /// statistics [tokens, 2] of the rows: log of the sum of exp(logits), and the logit of the label
+  /// or, where it is a word of another rank, 0.
+  virtual void cross_entropy_statistics(const CrossEntropy& call, Input logits,
+                                        float* statistics) = 0;
+  /// *loss as of cross_entropy, of the statistics [ranks, tokens, 2] of all words.
+  ///   shares  [tokens] of the softmax: that of the words of `call.rank`
+  virtual void join_losses(const JoinedLoss& call, const float* statistics, float* shares,
+                           double* loss) = 0;
+  /// logits_gradient = scale x (share x softmax - 1 at the label); may be softmax when types are
+  /// equal.
   virtual void cross_entropy_backward(const CrossEntropy& call, Input softmax, float scale,
                                       Output logits_gradient) = 0;
 
@@ -292,10 +323,16 @@ class Primitives {
   virtual void take_columns(const ChosenColumns& chosen, Input x, Output packed) = 0;
   /// The columns of x = packed [rows, count]; the others stay.
   virtual void put_columns(const ChosenColumns& chosen, Input packed, Output x) = 0;
-  /// Elements [first, first + count) of a weight that begins by `rule`; `values` points to the
-  /// first of them.
-  virtual void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
-                          std::uint64_t count, Output values) = 0;
+  /// Elements [first, first + count) of what `slice` takes of a weight that begins by `rule`;
+  /// `values` points to the first of them.
+  virtual void initialize(const InitialRule& rule, const RandomStream& stream,
+                          const WeightSlice& slice, std::uint64_t first, std::uint64_t count,
+                          Output values) = 0;
+  /// The same of the whole weight.
+  void initialize(const InitialRule& rule, const RandomStream& stream, std::uint64_t first,
+                  std::uint64_t count, Output values) {
+    initialize(rule, stream, WeightSlice(), first, count, values);
+  }
   virtual void zero(std::byte* data, std::uint64_t bytes) = 0;
 
   // ---- Flags

@@ -14,8 +14,9 @@ struct Cut {
   std::uint64_t offset() const { return inputs_first ? first : first * inputs; }
 };
 
-Cut whole(const Operand& matrix) {
-  return {matrix.weight->inputs(), matrix.weight->outputs(), 0, 0, matrix.weight->inputs_first};
+Cut whole(const Call& call, const Operand& matrix) {
+  const models::WeightTensor& weight = *matrix.weight;
+  return {call.inputs_of(weight), call.outputs_of(weight), 0, 0, weight.inputs_first};
 }
 
 /// Rows [first, first + rows), which one matrix multiplies.
@@ -49,6 +50,11 @@ struct Operands {
     return biases.empty() ? nullptr : &biases[group.operand];
   }
 };
+
+/// Rows of the input `x` of a product.
+std::uint64_t rows_of(const Call& call, const Operands& operands, const Operand& x) {
+  return x.elements / call.inputs_of(*operands.matrices.front().weight);
+}
 
 /// All rows by the one matrix; or those of each expert by its own. Of experts that ranks share, the
 /// rows that came from each rank one after the other, in rank order.
@@ -96,8 +102,8 @@ MatrixInput dense(Input x, std::uint64_t width, bool transposed = false) {
 void multiply(const Call& call, const Operands& operands, const Group& group,
               std::uint64_t all_rows) {
   const Operand &x = operands.values.front(), &matrix = operands.matrices[group.operand];
-  const Operand* const bias = operands.bias_of(group);
-  Cut cut = whole(matrix);
+  const Operand* const bias = call.adds_bias_of(*matrix.weight) ? operands.bias_of(group) : nullptr;
+  Cut cut = whole(call, matrix);
   const Input values = multiplied(call, matrix, group, cut, x.type);
   for (std::size_t i = 1; i < operands.values.size(); ++i) {
     const Operand& y = operands.values[i];
@@ -120,7 +126,7 @@ void multiply(const Call& call, const Operands& operands, const Group& group,
 void gradient_of_input(const Call& call, const Operands& operands, const Group& group,
                        std::uint64_t all_rows) {
   const Operand &x = operands.values.back(), &matrix = operands.matrices[group.operand];
-  Cut cut = whole(matrix);
+  Cut cut = whole(call, matrix);
   const Input values = multiplied(call, matrix, group, cut, x.type);
   Output into = from(x.write(), group.first * cut.inputs);
   for (std::size_t i = 0; i + 1 < operands.values.size(); ++i) {
@@ -152,7 +158,7 @@ void gradient_of_weight(const Call& call, const Operands& operands, const Group&
                         std::uint64_t all_rows) {
   const Operand &x = operands.values.back(), &weight = operands.matrices[group.operand];
   const Operand* const bias = operands.bias_of(group);
-  Cut cut = whole(weight);
+  Cut cut = whole(call, weight);
   const Output into = grown(weight, group, group.matrix_offset(cut));
   const Output bias_into = bias ? grown(*bias, group, group.bias_offset(cut)) : Output();
   if (group.rows == 0) {
@@ -183,24 +189,21 @@ void gradient_of_weight(const Call& call, const Operands& operands, const Group&
 
 void product(const Call& call) {
   const Operands operands(call);
-  const std::uint64_t rows =
-      operands.values.front().elements / operands.matrices.front().weight->inputs();
+  const std::uint64_t rows = rows_of(call, operands, operands.values.front());
   for (const Group& group : groups_of(call, operands, rows))
     if (group.rows > 0) multiply(call, operands, group, rows);
 }
 
 void product_input_gradient(const Call& call) {
   const Operands operands(call);
-  const std::uint64_t rows =
-      operands.values.back().elements / operands.matrices.front().weight->inputs();
+  const std::uint64_t rows = rows_of(call, operands, operands.values.back());
   for (const Group& group : groups_of(call, operands, rows))
     if (group.rows > 0) gradient_of_input(call, operands, group, rows);
 }
 
 void product_weight_gradient(const Call& call) {
   const Operands operands(call);
-  const std::uint64_t rows =
-      operands.values.back().elements / operands.matrices.front().weight->inputs();
+  const std::uint64_t rows = rows_of(call, operands, operands.values.back());
   for (const Group& group : groups_of(call, operands, rows))
     gradient_of_weight(call, operands, group, rows);
 }

@@ -1,5 +1,6 @@
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/arithmetic/routing.hpp"
+#include "hw_backend/arithmetic/weight_slice.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
@@ -75,6 +76,24 @@ void refuse_experts(const models::Model& model, const models::Workload& workload
              std::to_string(workload.tokens() * a.experts_per_token) +
              " copies of tokens, which no device exchanges for real",
          "write training.expert_load \"even\" and tokens that the experts divide, or 1");
+}
+
+/// Models that tensor ranks share in simulation only.
+void refuse_tensor_ranks(const models::Model& model, const models::Workload& workload,
+                         Refusals& refuse) {
+  const models::Architecture& a = model.architecture;
+  if (workload.tensor == 1) return;
+  const char* const hint = "write 1; simulate knows more";
+  refuse(a.experts > 0, "parallel.tensor",
+         "no device cuts experts for real, which " + a.name + " has", hint);
+  refuse(
+      a.head_norm == models::HeadNorm::whole, "parallel.tensor",
+      "no device norms the queries of all tensor ranks together for real, as " + a.name + " does",
+      hint);
+  refuse(words_of(a.vocabulary, workload.tensor, workload.tensor - 1).count == 0, "parallel.tensor",
+         "of " + std::to_string(a.vocabulary) + " words the last of " +
+             std::to_string(workload.tensor) + " ranks would have none",
+         "use fewer ranks");
 }
 
 /// Formats, optimizers and data that are simulated only.
@@ -163,9 +182,7 @@ void require_support(const models::Model& model, const models::Workload& workloa
          "parallel.context_kind",
          "ranks in a ring drop no attention weights, which training.dropout asks for",
          "write ulysses, or training.dropout 0");
-  refuse(workload.tensor > 1, "parallel.tensor",
-         std::to_string(workload.tensor) + " tensor ranks cannot compute for real",
-         "write 1; simulate knows more");
+  refuse_tensor_ranks(model, workload, refuse);
   refuse(workload.dropout < 0 || workload.dropout >= 1 || workload.dropout_of_attention() >= 1,
          "training.dropout", "is not a share from 0 to less than 1", "");
   refuse.throw_all();

@@ -218,10 +218,11 @@ struct DropBackward {
 struct Initial {
   InitialRule rule;
   RandomStream stream;
+  WeightSlice slice;
   std::uint64_t offset;
   __device__ void operator()(std::uint64_t first, std::uint64_t n, Eights<1, 1>& f) const {
     for (std::uint64_t i = 0; i < n; ++i)
-      f.out[0].value[i] = initial_value(rule, stream, offset + first + i);
+      f.out[0].value[i] = initial_value(rule, stream, slice.in_whole(offset + first + i));
   }
 };
 
@@ -290,9 +291,10 @@ void CudaPrimitives::drop_backward(const Dropout& dropout, std::uint64_t count, 
 }
 
 void CudaPrimitives::initialize(const InitialRule& rule, const RandomStream& stream,
-                                std::uint64_t first, std::uint64_t count, Output values) {
+                                const WeightSlice& slice, std::uint64_t first, std::uint64_t count,
+                                Output values) {
   start<on_device::Initial, 1, 1>(stream_, "initialize", count, {{Input()}, {values}},
-                                  {rule, stream, first});
+                                  {rule, stream, slice, first});
 }
 
 void CudaPrimitives::zero(std::byte* data, std::uint64_t bytes) {

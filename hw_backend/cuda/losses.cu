@@ -14,7 +14,7 @@ __global__ void softmax(Softmax softmax, Input x, Output y) {
   __shared__ float shared[block_threads];
   const std::uint64_t n = softmax.width;
   for (std::uint64_t row = blockIdx.x; row < softmax.rows; row += gridDim.x) {
-    const std::uint64_t seen = softmax.causal ? row % softmax.queries + 1 : n;
+    const std::uint64_t seen = softmax.seen(row);
     const SoftmaxInput held(x, row * n, n);
     const SoftmaxRow sums = softmax_row(held, seen, 1.0f, shared);
     const float inverse = 1.0f / sums.sum;
@@ -60,6 +60,42 @@ __global__ void row_losses(CrossEntropy call, Input logits, double* losses) {
   }
 }
 
+/// As the contract says. One block a row.
+__global__ void row_statistics(CrossEntropy call, Input logits, float* statistics) {
+  __shared__ float shared[block_threads];
+  for (std::uint64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
+    const std::uint64_t first = row * call.width, token = call.first_row + row;
+    const SoftmaxInput held(logits, first, call.width);
+    const SoftmaxRow sums = softmax_row(held, call.words.count, 1.0f, shared);
+    if (threadIdx.x == 0) {
+      const std::uint64_t label = call.text.label(token);
+      statistics[2 * token] = logf(sums.sum) + sums.largest;
+      statistics[2 * token + 1] =
+          call.words.has(label) ? get(logits, first + label - call.words.first) : 0.0f;
+    }
+  }
+}
+
+/// losses [tokens], shares [tokens]: a thread a token.
+__global__ void join_rows(JoinedLoss call, const float* statistics, float* shares, double* losses) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
+  for (std::uint64_t token = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
+       token < call.tokens; token += stride) {
+    const auto of = [&](std::uint64_t rank, std::uint64_t which) {
+      return statistics[2 * (rank * call.tokens + token) + which];
+    };
+    float largest = -INFINITY, sum = 0, label = 0;
+    for (std::uint64_t rank = 0; rank < call.ranks; ++rank) largest = fmaxf(largest, of(rank, 0));
+    for (std::uint64_t rank = 0; rank < call.ranks; ++rank) {
+      sum += expf(of(rank, 0) - largest);
+      label += of(rank, 1);
+    }
+    const float all = logf(sum) + largest;
+    shares[token] = expf(of(call.rank, 0) - all);
+    losses[token] = static_cast<double>(all - label);
+  }
+}
+
 /// One block in all.
 __global__ void add_losses(const double* losses, std::uint64_t rows, std::uint64_t tokens,
                            double* loss) {
@@ -72,15 +108,19 @@ __global__ void add_losses(const double* losses, std::uint64_t rows, std::uint64
 
 __global__ void cross_entropy_backward(CrossEntropy call, Input softmax, float scale,
                                        Output logits_gradient) {
-  __shared__ std::uint64_t label;
+  __shared__ std::uint64_t label;  // its column; of a word of another rank: behind all
   const std::uint64_t n = call.width;
   for (std::uint64_t row = blockIdx.x; row < call.rows; row += gridDim.x) {
-    if (threadIdx.x == 0) label = call.text.label(call.first_row + row);
+    if (threadIdx.x == 0) {
+      const std::uint64_t word = call.text.label(call.first_row + row);
+      label = call.words.has(word) ? word - call.words.first : n + 8;
+    }
     __syncthreads();
+    const float share = call.share(row);
     for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
       Eight v = get8(softmax, row * n + i, some);
       for (std::uint64_t k = 0; k < 8; ++k)
-        v.value[k] = (v.value[k] - (i + k == label ? 1.0f : 0.0f)) * scale;
+        v.value[k] = (v.value[k] * share - (i + k == label ? 1.0f : 0.0f)) * scale;
       put8(logits_gradient, row * n + i, some, v);
     });
     __syncthreads();
@@ -106,6 +146,21 @@ void CudaPrimitives::cross_entropy(const CrossEntropy& call, Input logits, doubl
   auto* const losses = reinterpret_cast<double*>(rows_.take(call.rows * sizeof(double)));
   launch(stream_, "cross_entropy", on_device::row_losses, call.rows, call, logits, losses);
   launch(stream_, "cross_entropy", on_device::add_losses, 1, losses, call.rows, call.tokens, loss);
+}
+
+void CudaPrimitives::cross_entropy_statistics(const CrossEntropy& call, Input logits,
+                                              float* statistics) {
+  launch(stream_, "cross_entropy_statistics", on_device::row_statistics, call.rows, call, logits,
+         statistics);
+}
+
+void CudaPrimitives::join_losses(const JoinedLoss& call, const float* statistics, float* shares,
+                                 double* loss) {
+  if (call.tokens == 0) return;
+  auto* const losses = reinterpret_cast<double*>(rows_.take(call.tokens * sizeof(double)));
+  launch(stream_, "join_losses", on_device::join_rows, divided_up(call.tokens, block_threads), call,
+         statistics, shares, losses);
+  launch(stream_, "join_losses", on_device::add_losses, 1, losses, call.tokens, call.tokens, loss);
 }
 
 void CudaPrimitives::cross_entropy_backward(const CrossEntropy& call, Input softmax, float scale,

@@ -17,8 +17,10 @@ __global__ void embed(Embedding call, Input words, Input positions, Output hidde
     if (threadIdx.x == 0) word = call.text.input(row);
     __syncthreads();
     const std::uint64_t position = call.text.position(row) + call.position_offset;
+    const bool here = call.words.has(word);
     for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
-      Eight v = get8(words, word * n + i, some);
+      Eight v = {};
+      if (here) v = get8(words, (word - call.words.first) * n + i, some);
       if (call.positions > 0) {
         const Eight more = get8(positions, position * n + i, some);
         for (int k = 0; k < 8; ++k) v.value[k] += more.value[k];
@@ -83,14 +85,15 @@ __global__ void sum_words(Embedding call, const std::uint32_t* rows, const Uses*
     const std::uint64_t symbol = block / parts;
     const std::uint64_t column = block % parts * block_elements + 8 * threadIdx.x;
     const Uses of = uses[symbol];
-    if (of.count == 0 || column >= n) continue;
+    const std::uint64_t word = call.text.token_of(static_cast<std::uint32_t>(symbol));
+    if (of.count == 0 || column >= n || !call.words.has(word)) continue;
     const std::uint64_t some = n - column < 8 ? n - column : 8;
     Eight sum = {};
     for (std::uint64_t i = of.first; i < of.first + of.count; ++i) {
       const Eight more = get8(hidden, rows[i] * n + column, some);
       for (int k = 0; k < 8; ++k) sum.value[k] += more.value[k];
     }
-    put8(table, call.text.token_of(static_cast<std::uint32_t>(symbol)) * n + column, some, sum);
+    put8(table, (word - call.words.first) * n + column, some, sum);
   }
 }
 
@@ -194,7 +197,7 @@ void CudaPrimitives::embed_backward(const Embedding& call, Input hidden_gradient
   launch(stream_, "embed_backward", on_device::find_words, divided_up(call.rows, block_threads),
          call, found);
   launch(stream_, "embed_backward", on_device::list_uses, symbols, call, found, rows, uses);
-  if (!words.add) zero(words.data, call.text.vocabulary * call.width * size_of(words.type));
+  if (!words.add) zero(words.data, call.table_rows() * call.width * size_of(words.type));
   launch(stream_, "embed_backward", on_device::sum_words,
          symbols * divided_up(call.width, on_device::block_elements), call, rows, uses,
          hidden_gradient, words);

@@ -128,6 +128,10 @@ struct Job {
   bool holds(std::uint32_t weight) const { return elements(weight) > 0; }
   /// It is held, and changes.
   bool trains(std::uint32_t weight) const { return holds(weight) && row(weight).trainable(); }
+  /// The tensor ranks, each of which has the weight whole, have a part of its gradient each.
+  bool partial(std::uint32_t weight) const {
+    return program.tensors[model.weights.size() + weight].partial;
+  }
   /// Elements of weight `index` on one tensor-parallel rank; 0 where it is not held.
   std::uint64_t elements(std::uint32_t index) const { return row(index).elements; }
   /// Elements that one of `ways` ranks holds (see share_of).

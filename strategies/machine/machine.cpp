@@ -35,7 +35,7 @@ Machine::Machine(MachineSetup setup)
       recorder_(setup_.topology.ranks, storage_names(setup_.topology), setup_.clock, setup_.trace,
                 setup_.topology.alike),
       pinned_cache_(setup_.topology.ranks),
-      stream_tails_((2 + setup_.topology.groups.size()) * setup_.topology.ranks),
+      stream_tails_((2 + 2 * setup_.topology.groups.size()) * setup_.topology.ranks),
       stream_lengths_(stream_tails_.size()) {
   if (!setup_.exact_time) recorder_.hear_late();
   const Topology& topology = setup_.topology;

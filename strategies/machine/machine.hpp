@@ -102,9 +102,10 @@ class Machine : public BlockOwner {
   ///   Throws  InternalError when the members' kinds or sizes (of the whole, see Collective)
   ///           differ, or a shard is not the whole divided by Topology::size (less than an
   ///           alignment short)
-  ///   type  of the elements that a reduction adds: in fp32, in rank order, rounded once
+  ///   type    of the elements that a reduction adds: in fp32, in rank order, rounded once
+  ///   beside  on a second stream of the group: for what its passes do not wait for
   Op collective(Rank rank, Group group, Collective what, View in, View out, const After& after = {},
-                ElementType type = ElementType::fp32, PartPieces pieces = {});
+                ElementType type = ElementType::fp32, PartPieces pieces = {}, bool beside = false);
   /// The fp32 number at the beginning of memory that no operation in flight writes; 0 where no real
   /// memory stands behind it.
   float number(const View& view);

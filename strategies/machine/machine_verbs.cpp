@@ -119,7 +119,7 @@ Op Machine::run(Rank rank, StorageId storage, StorageKernel kernel, const After&
 }
 
 Op Machine::collective(Rank rank, Group group, Collective what, View in, View out,
-                       const After& after, ElementType type, PartPieces pieces) {
+                       const After& after, ElementType type, PartPieces pieces, bool beside) {
   ENSURE(group.index < setup_.topology.groups.size(), "no such group");
   const auto& members = setup_.topology.groups[group.index];
   const auto self = std::find(members.begin(), members.end(), rank);
@@ -141,7 +141,8 @@ Op Machine::collective(Rank rank, Group group, Collective what, View in, View ou
   round.members[position] = &operation;
   ++round.joined;
   operation.round = &round;
-  join_stream(operation, (2 + std::uint64_t{group.index}) * setup_.topology.ranks + rank.index);
+  const std::uint64_t stream = group.index + (beside ? setup_.topology.groups.size() : 0);
+  join_stream(operation, (2 + stream) * setup_.topology.ranks + rank.index);
   return launch(operation, after);
 }
 

@@ -25,6 +25,13 @@ bool several_layers_share_weights(const description::Scenario& scenario) {
   return model.tied_embeddings || model.relative_position_buckets > 0;
 }
 
+/// Some gradients are sums over tensor ranks, as Job::partial says.
+bool has_parts(const description::Scenario& scenario) {
+  if (scenario.parallel.tensor == 1) return false;
+  return scenario.parallel.sequence_parallel ||
+         models::architecture_of(scenario).head_norm == models::HeadNorm::per_head;
+}
+
 Numerics streaming_numerics(const description::Scenario& scenario) {
   const description::Strategy& strategy = scenario.strategy;
   const bool offloads = strategy.optimizer.device != description::OptimizerDevice::gpu;
@@ -40,6 +47,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
       numerics.context > 1 && scenario.parallel.context_kind == description::ContextKind::ring;
   const std::uint64_t replicas = scenario.parallel.replicas();
   numerics.tensor = scenario.parallel.tensor;
+  numerics.sequence_parallel = numerics.tensor > 1 && scenario.parallel.sequence_parallel;
   numerics.expert = scenario.parallel.expert;
   numerics.micro_batches = scenario.training.gradient_accumulation;
   numerics.sum = kernel_type(numerics.precision);
@@ -52,8 +60,8 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
                                     strategy.gradients.policy == GradientPolicy::ssd_fp16));
   if (numerics.micro_batches > 1) {
     if (!narrow) numerics.sum = ElementType::fp32;
-    numerics.reduces_each =
-        replicas > 1 && !sums_first && (offloads || scenario.parallel.zero_stage >= 2);
+    numerics.reduces_each = (replicas > 1 || has_parts(scenario)) && !sums_first &&
+                            (offloads || scenario.parallel.zero_stage >= 2);
   }
   const bool may_sum = numerics.micro_batches > 1 && (!offloads || sums_first) &&
                        (strategy.gradients.fused_accumulation || sums_first) &&
@@ -116,7 +124,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   if (wanted.reduces_each)
     reference.parallel.zero_stage = std::max<std::uint64_t>(2, scenario.parallel.zero_stage);
-  if (wanted.sums_in_kernels) reference.parallel.zero_stage = 0;
+  if (wanted.sums_in_kernels && !wanted.reduces_each) reference.parallel.zero_stage = 0;
   reference.parallel.pipeline = wanted.stages;
   ENSURE(numerics_of(reference) == wanted,
          "resident cannot train with the numerics of " + scenario.strategy.system);

@@ -13,7 +13,8 @@ struct Numerics {
   description::Lora lora{};
   std::vector<std::string> frozen{};
   std::uint64_t data = 1, context = 1, tensor = 1;
-  bool context_in_ring = false;  ///< attention adds up block by block, as they come
+  bool sequence_parallel = false;  ///< tensor ranks add up gradients of norms
+  bool context_in_ring = false;    ///< attention adds up block by block, as they come
   std::uint64_t expert = 1;  ///< ranks whose tokens an expert's gradient is summed over in kernels
   std::uint64_t micro_batches = 1;
   /// Type in which micro-batches add up; equal to the kernels' where there is one only.

@@ -66,6 +66,68 @@ TEST(TensorSplit, TwoAllReducesALayerAndDirection) {
   EXPECT_EQ(count(whole, {0, whole.update.last}, OperatorKind::all_reduce), 0);
 }
 
+// Logits of a token lie on all ranks: two numbers of each go round, and one is kept.
+TEST(TensorSplit, LossesMeetByTwoNumbersATokenAndRank) {
+  for (const auto loss : {description::LossKind::fused, description::LossKind::chunked,
+                          description::LossKind::plain}) {
+    Workload w = workload(2, 16, 4);
+    w.loss = loss;
+    const StepProgram program = build_step_program(from_config(tiny_gpt2), w);
+    check(program);
+    EXPECT_EQ(named(program, "head.loss.statistics").bytes, Bytes(2 * 16 * 2 * 4));
+    EXPECT_EQ(named(program, "head.loss.all_statistics").bytes, Bytes(4 * 2 * 16 * 2 * 4));
+    EXPECT_EQ(named(program, "head.loss.shares").bytes, Bytes(2 * 16 * 4));
+    EXPECT_EQ(count(program, program.layers[3].forward, OperatorKind::all_gather), 1);
+  }
+  const StepProgram whole = build_step_program(from_config(tiny_gpt2), workload(2, 16));
+  EXPECT_THROW(named(whole, "head.loss.statistics"), std::runtime_error);
+}
+
+/// Names of weights of whose gradients each tensor rank has a part.
+std::vector<std::string> partial_gradients(const Model& model, const Workload& w) {
+  const StepProgram program = build_step_program(model, w);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < model.weights.size(); ++i)
+    if (program.tensors[model.weights.size() + i].partial) names.push_back(model.weights[i].name);
+  return names;
+}
+
+TEST(TensorSplit, GradientsOfNormsAreInPartsWhereTokensOrHeadsAre) {
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  const Model llama = from_config(R"({"model_type": "llama", "hidden_size": 64,
+      "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 96,
+      "vocab_size": 100})");
+  const Model qwen = from_config(R"({"model_type": "qwen3", "hidden_size": 64,
+      "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+      "intermediate_size": 96, "vocab_size": 100})");
+  EXPECT_THAT(partial_gradients(llama, workload(1, 16, 2)), IsEmpty());
+  EXPECT_THAT(partial_gradients(qwen, workload(1, 16, 1)), IsEmpty());
+  EXPECT_THAT(partial_gradients(qwen, workload(1, 16, 2)),
+              ElementsAre("model.layers.0.self_attn.q_norm.weight",
+                          "model.layers.0.self_attn.k_norm.weight"));
+  Workload shared = workload(1, 16, 2);
+  shared.sequence_parallel = true;
+  EXPECT_THAT(partial_gradients(llama, shared),
+              ElementsAre("model.layers.0.input_layernorm.weight",
+                          "model.layers.0.post_attention_layernorm.weight", "model.norm.weight"));
+}
+
+// Both halves of a block without norms before them add to the gradient of what they read.
+TEST(SequenceParallel, WhatIsScatteredIsAddedToAGradientThatIsThere) {
+  const Model model = from_config(R"({"model_type": "opt", "hidden_size": 64,
+      "num_hidden_layers": 1, "num_attention_heads": 4, "ffn_dim": 96, "vocab_size": 100,
+      "max_position_embeddings": 16, "do_layer_norm_before": false})");
+  Workload shared = workload(1, 16, 2);
+  shared.sequence_parallel = true;
+  const StepProgram program = build_step_program(model, shared);
+  check(program);
+  for (const Operator& op : program.operators)
+    if (op.kind == OperatorKind::reduce_scatter) {
+      EXPECT_EQ(op.operands.back().access, Access::write) << op.name;
+    }
+}
+
 /// The same with the tokens of norms and residuals shared.
 StepProgram sequence_parallel(const Model& model, std::uint64_t tensor) {
   Workload shared = workload(1, 16, tensor);
@@ -86,7 +148,8 @@ TEST(SequenceParallel, GathersBeforeAndScattersBehindEachHalf) {
   EXPECT_EQ(count(program, backward, OperatorKind::reduce_scatter), 2);
   // Behind the embedding one is scattered, before the head's matrix one is gathered.
   EXPECT_EQ(count(program, program.layers[0].forward, OperatorKind::reduce_scatter), 1);
-  EXPECT_EQ(count(program, program.layers[3].forward, OperatorKind::all_gather), 1);
+  // Behind that, statistics of the logits are.
+  EXPECT_EQ(count(program, program.layers[3].forward, OperatorKind::all_gather), 1 + 1);
 }
 
 TEST(SequenceParallel, SavesOfWhatRanksDoNotCutTheirShareAlone) {

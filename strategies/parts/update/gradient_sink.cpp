@@ -1,6 +1,7 @@
 #include "strategies/parts/update/gradient_sink.hpp"
 
 #include "strategies/layout/landing.hpp"
+#include "strategies/machine/setup.hpp"
 
 namespace spillway::strategies {
 
@@ -15,6 +16,13 @@ Op sum_over_ranks(Machine& machine, Rank rank, const Job& job, std::uint32_t wei
   return machine.collective(rank, group, Collective::reduce_scatter, whole.part(0, ways * share),
                             whole.part(job.member(rank, weight) * share, share), after,
                             format.type);
+}
+
+Op sum_over_tensor_ranks(Machine& machine, Rank rank, const Job& job, std::uint32_t weight,
+                         const View& whole, const NumberFormat& format, const Op& after) {
+  if (!job.partial(weight)) return after;
+  return machine.collective(rank, tensor_group(job.scenario, rank), Collective::all_reduce, whole,
+                            whole, after, format.type, {}, true);
 }
 
 GradientKernels::GradientKernels(Machine& machine, Rank rank, const Job& job)

@@ -73,6 +73,12 @@ class GradientSink {
 Op sum_over_ranks(Machine& machine, Rank rank, const Job& job, std::uint32_t weight,
                   const View& whole, const NumberFormat& format, const After& after);
 
+/// Tensor ranks add up a gradient of which each has a part, as those of norms of some tokens or
+/// heads; of others `after` itself.
+///   Source  Megatron-LM finalize_model_grads, _allreduce_non_tensor_model_parallel_grads
+Op sum_over_tensor_ranks(Machine& machine, Rank rank, const Job& job, std::uint32_t weight,
+                         const View& whole, const NumberFormat& format, const Op& after);
+
 /// A view with the type of what is in it.
 struct TypedView {
   View view;

@@ -104,12 +104,16 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
 /// step when micro-batches add up on the GPU, each time when they do so in host memory.
 Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro) {
   const TensorRow& row = job_.row(slot.weight);
+  const bool scatters = row.shards.gradient_ways() > 1 && scatters_gradients(job_.scenario);
+  if (!scatters && !sink_->reduces(slot.weight, micro.last))
+    return computed;  // at the end of the step
+  computed = sum_over_tensor_ranks(machine_, rank_, job_, slot.weight, whole, row.gradient_format(),
+                                   computed);
   if (row.shards.ways == 1) return computed;
-  if (row.shards.gradient_ways() > 1 && scatters_gradients(job_.scenario))
+  if (scatters)
     return machine_.collective(rank_, job_.reduce_group(rank_, slot.weight),
                                Collective::reduce_scatter, whole, own_part(slot, whole), computed,
                                row.gradient_format().type);
-  if (!sink_->reduces(slot.weight, micro.last)) return computed;  // at the end of the step
   return sum_over_ranks(machine_, rank_, job_, slot.weight, whole, row.gradient_format(), computed);
 }
 

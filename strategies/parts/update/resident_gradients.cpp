@@ -95,16 +95,23 @@ View ResidentGradients::all() const {
   return buffer_.all();
 }
 
+/// A part is summed over tensor ranks before it is added to those of other micro-batches: ZeRO-2
+/// and 3 do so with all gradients, where there are ranks that share them.
+bool ResidentGradients::sums_parts_each_time(std::uint32_t weight) const {
+  return job_.partial(weight) && job_.scenario.parallel.zero_stage >= 2;
+}
+
 bool ResidentGradients::in_place(std::uint32_t weight) const {
   if (replay_) return false;
   const bool one = gradients_of_a_step(job_.scenario) == 1;
-  return ways(weight) == 1 && !widens_ &&
-         (one || (alone_ && job_.scenario.strategy.gradients.fused_accumulation));
+  if (ways(weight) > 1 || widens_) return false;
+  return one || (alone_ && job_.scenario.strategy.gradients.fused_accumulation &&
+                 !sums_parts_each_time(weight));
 }
 
 /// Micro-batches add up before the ranks' sums do (ZeRO-0 and 1).
 bool ResidentGradients::sums_locally(std::uint32_t weight) const {
-  return alone_ && ways(weight) == 1 && !in_place(weight);
+  return alone_ && ways(weight) == 1 && !in_place(weight) && !sums_parts_each_time(weight);
 }
 
 bool ResidentGradients::reduces(std::uint32_t weight, bool last_micro) const {
@@ -123,7 +130,10 @@ View ResidentGradients::share(std::uint32_t weight) const {
 void ResidentGradients::issue(GradientShare& share, MicroBatch micro) {
   if (!sums_locally(share.weight)) return;
   share.ready = keep(share, micro.first, share.ready);
-  if (!micro.last || job_.row(share.weight).shards.ways == 1) return;
+  if (!micro.last) return;
+  share.ready = sum_over_tensor_ranks(machine_, rank_, job_, share.weight, own(share.weight),
+                                      format(share.weight), share.ready);
+  if (job_.row(share.weight).shards.ways == 1) return;
   share.ready = sum_over_ranks(machine_, rank_, job_, share.weight, own(share.weight),
                                format(share.weight), share.ready);
 }

@@ -71,6 +71,7 @@ class ResidentGradients final : public GradientSink {
   NumberFormat format(std::uint32_t weight) const { return buffer_.format(weight); }
 
  private:
+  bool sums_parts_each_time(std::uint32_t weight) const;
   bool sums_locally(std::uint32_t weight) const;
   Op keep(const GradientShare& share, bool first_micro, const After& after);
   Op add(const GradientShare& share, bool first, const After& after);

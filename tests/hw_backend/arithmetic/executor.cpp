@@ -33,24 +33,29 @@ models::Workload small_workload(models::Precision precision) {
 }
 
 Executor::Executor(const char* config, const models::Workload& workload, std::size_t shift,
-                   const description::Training& training)
+                   const description::Training& training, std::uint64_t tensor)
     : model_(model_of(config, training)),
       program_(models::build_step_program(model_, workload)),
       lowering_{&model_, &program_, seed},
       element_(element_of(workload.precision)),
-      shift_(shift) {
+      shift_(shift),
+      tensor_(tensor) {
   require_support(model_, workload);
   for (const models::Tensor& tensor : program_.tensors)
     memory_.push_back(std::make_unique<Memory>(tensor.bytes.value(), shift_));
   for (std::uint32_t index = 0; index < weights(); ++index) {
     const std::size_t n = elements(index);
     const Array own = weight(index);
-    initial_values(model_, seed, index, 0, n, {own.data, own.type, false});
+    const WeightSlice part = slice(index);
+    const std::uint64_t there = part.count(0, n);
+    device_.zero(own.data, n * size_of(own.type));
+    initial_values(model_, seed, index, 0, there, {own.data, own.type, false}, part);
     for (std::vector<Memory>* states : {&masters_, &momenta_, &variances_}) {
       states->emplace_back(4 * n);
       device_.zero(states->back().data(), 4 * n);
     }
-    initial_values(model_, seed, index, 0, n, {masters_.back().data(), Element::fp32, false});
+    initial_values(model_, seed, index, 0, there, {masters_.back().data(), Element::fp32, false},
+                   part);
   }
 }
 

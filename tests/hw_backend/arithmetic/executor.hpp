@@ -33,8 +33,9 @@ class Executor {
  public:
   static constexpr std::uint64_t seed = 7;
   /// training  says what is trained: the workload has to fit it
+  /// tensor    number of the tensor rank whose parts of weights it has
   Executor(const char* config, const models::Workload& workload, std::size_t shift = 0,
-           const description::Training& training = {});
+           const description::Training& training = {}, std::uint64_t tensor = 0);
 
   /// The forward; its loss.
   double forward(Moment moment = {});
@@ -50,6 +51,10 @@ class Executor {
   const models::StepProgram& program() const { return program_; }
   std::size_t weights() const { return model_.weights.size(); }
   Memory& memory(models::TensorId tensor) { return *memory_[tensor]; }
+  /// What it has of a weight.
+  WeightSlice slice(std::size_t index) const {
+    return slice_of(model_, program_.workload, id(index), tensor_, 0);
+  }
   Array weight(std::size_t index) { return array(id(index)); }
   Array gradient(std::size_t index) { return array(id(weights() + index)); }
   std::size_t elements(std::size_t index) const { return program_.tensors[index].elements; }
@@ -70,6 +75,7 @@ class Executor {
   Lowering lowering_;
   Element element_;
   std::size_t shift_;
+  std::uint64_t tensor_;
   std::vector<std::unique_ptr<Memory>> memory_;
   std::vector<Memory> masters_, momenta_, variances_;
   HostPrimitives device_;

@@ -93,11 +93,33 @@ TEST(Support, RanksInARingDropNoAttentionWeights) {
   EXPECT_THROW(require_support(model_of(small_gpt2), workload), description::ScenarioError);
 }
 
+TEST(Support, TensorRanksRunButWhereTheyWouldMeetInsideAnOperator) {
+  for (const char* config : {small_llama, small_gpt2, small_opt, norm_last_opt})
+    EXPECT_TRUE(complaints(config, 2).empty()) << config;
+  const auto experts = complaints(small_mixtral, 2);
+  ASSERT_EQ(experts.size(), 1u);
+  EXPECT_EQ(experts[0].path, "parallel.tensor");
+  EXPECT_EQ(experts[0].message, "no device cuts experts for real, which test has");
+  const auto norms = complaints(R"({"model_type": "olmo2"})", 2);
+  ASSERT_EQ(norms.size(), 1u);
+  EXPECT_EQ(norms[0].message,
+            "no device norms the queries of all tensor ranks together for real, as test does");
+  EXPECT_TRUE(complaints(R"({"model_type": "olmo2"})", 1).empty());
+  // 9 words: 3, 3, 3 and none
+  const auto words = complaints(R"({"model_type": "llama", "hidden_size": 24,
+      "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 40,
+      "vocab_size": 9})",
+                                4);
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_EQ(words[0].message, "of 9 words the last of 4 ranks would have none");
+}
+
 TEST(Support, EveryReasonIsNamedAtOnce) {
   const auto found = complaints(R"({"model_type": "minimax_m2"})", 2, 1.0);
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[1].path, "parallel.tensor");
-  EXPECT_EQ(found[2].path, "training.dropout");
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[1].path, "parallel.tensor");  // experts
+  EXPECT_EQ(found[2].path, "parallel.tensor");  // norms of all heads
+  EXPECT_EQ(found[3].path, "training.dropout");
 }
 
 }  // namespace

@@ -154,10 +154,19 @@ void first_values(Device& device, Report& report) {
   const RandomStream stream = random_stream(RandomUse::initial_values, {});
   for (const Element type : all_types) {
     Operand normal(device, some, type, 1), constant(device, some, type, 2);
+    Operand sliced(device, some, type, 3);
+    // of rows of 1000 two pieces of 70 and 30
+    WeightSlice slice;
+    slice.whole_row = 1000;
+    slice.own_row = 100;
+    slice.pieces[0] = {210, 70};
+    slice.pieces[1] = {630, 30};
     session.both([&](Primitives& p, Side side) {
       p.initialize({0.5f, 0.02f}, stream, 12345, some, normal.out(side));
       p.initialize({1, 0}, stream, 0, some, constant.out(side));
+      p.initialize({0.5f, 0.02f}, stream, slice, 12345, some, sliced.out(side));
     });
+    session.equal("initial values of a slice", sliced);
     session.equal("initial values", normal);
     session.equal("constant", constant);
   }

@@ -190,6 +190,39 @@ void losses(Device& device, Report& report) {
     }
 }
 
+/// Of words that ranks share: the second of two, whose table has a row without a word.
+void shared_losses(Device& device, Report& report) {
+  Session session(device, report);
+  PinnedLoss on_device(device);
+  constexpr std::uint64_t vocabulary = 1003, rows = 40, ranks = 2;
+  const WordShare words = words_of(vocabulary, ranks, 1);
+  for (const Element type : all_types) {
+    Operand x(device, rows * words.rows, type, 1), dx(device, rows * words.rows, type, 2);
+    Operand p(device, rows * words.rows, type, 3, 0.1f), y(device, rows * words.rows, type, 4);
+    Operand own(device, 2 * rows, Element::fp32, 5), shares(device, rows, Element::fp32, 6);
+    Operand all(device, ranks * 2 * rows, Element::fp32, 7);
+    CrossEntropy call{text_of(vocabulary, 32), 0, rows, words.rows, rows, words};
+    double host_loss = 0.25, *const device_loss = on_device.memory.data();
+    *device_loss = 0.25;
+    session.both([&](Primitives& primitives, Side side) {
+      primitives.cross_entropy_statistics(call, x.in(side), own.as<float>(side));
+      primitives.join_losses({rows, ranks, 1}, all.as<float>(side), shares.as<float>(side),
+                             side == Side::host ? &host_loss : device_loss);
+      CrossEntropy back = call;
+      back.shares = shares.as<float>(side);
+      primitives.cross_entropy_backward(back, p.in(side), 1024.0f / 64, dx.out(side));
+      primitives.softmax({rows, words.rows, false, 1, words.count}, x.in(side), y.out(side));
+    });
+    report.expect(
+        std::abs(host_loss - *device_loss) < 1e-5 * std::abs(host_loss) + 1e-6,
+        "loss " + std::to_string(*device_loss) + ", should be " + std::to_string(host_loss));
+    session.near("statistics", own, precision_of(Element::fp32));
+    session.near("shares of softmaxes", shares, precision_of(Element::fp32));
+    session.near("gradient of shared logits", dx, precision_of(type));
+    session.near("softmax of shared logits", y, precision_of(type));
+  }
+}
+
 void embeddings(Device& device, Report& report) {
   Session session(device, report);
   for (const Element type : all_types)
@@ -198,6 +231,7 @@ void embeddings(Device& device, Report& report) {
       constexpr std::uint64_t vocabulary = 300, width = 270, sequence = 32, rows = 9 * sequence;
       Embedding call{text_of(vocabulary, sequence), rows, width, positions,
                      positions > 0 ? 2u : 0u};
+      if (positions == 34) call.words = words_of(vocabulary, 2, 1);  // of two ranks' tables
       if (positions == 66) {  // half of the tokens of each sample, in two pieces
         call.text.sequence = 2 * sequence;
         call.text.share = {sequence, 5, 40};
@@ -260,10 +294,15 @@ void late_rotations(Device& device, Report& report) {
 
 std::span<const Check> row_checks() {
   static constexpr Check checks[] = {
-      {"NormsAreTheProcessors", norms},           {"SoftmaxesAreTheProcessors", softmaxes},
-      {"LossesAreTheProcessors", losses},         {"EmbeddingsAreTheProcessors", embeddings},
-      {"RotationsAreTheProcessors", rotations},   {"LateRotationsAreTheProcessors", late_rotations},
-      {"LongRowsAreTheProcessors", long_rows},    {"SumsOverRowsAreTheProcessors", sums_over_rows},
+      {"NormsAreTheProcessors", norms},
+      {"SoftmaxesAreTheProcessors", softmaxes},
+      {"LossesAreTheProcessors", losses},
+      {"SharedLossesAreTheProcessors", shared_losses},
+      {"EmbeddingsAreTheProcessors", embeddings},
+      {"RotationsAreTheProcessors", rotations},
+      {"LateRotationsAreTheProcessors", late_rotations},
+      {"LongRowsAreTheProcessors", long_rows},
+      {"SumsOverRowsAreTheProcessors", sums_over_rows},
       {"MagnitudesAreTheProcessors", magnitudes},
   };
   return checks;
