@@ -52,6 +52,19 @@ TEST(SimulateReport, SaysWhatEachPhaseWaitsFor) {
                                 "12.0 s for the update.\n"));
 }
 
+// Its time holds that of the check, so what is busy in it does too.
+TEST(SimulateReport, CountsTheOverflowCheckIntoTheUpdate) {
+  result::Result run;
+  run.update_s = 19;
+  run.overflow_check_s = 4;
+  run.phase_busy["update"].cpu = 3;
+  run.phase_busy["overflow_check"].cpu = 4;
+  const std::vector<PhaseTime> phases = phases_of(run);
+  ASSERT_EQ(phases.size(), 4u);
+  EXPECT_EQ(phases[2].busy->cpu, 7);
+  EXPECT_EQ(phases[3].busy->cpu, 4);
+}
+
 TEST(SimulateReport, SortsWhatWouldHelpByWhatItBrings) {
   EXPECT_THAT(simulate_report(sample_that_fits(), {100}),
               HasSubstr("one more ssd                 30.0 s    -25.0 %\n"

@@ -177,6 +177,18 @@ TEST(Evidence, OfADriveIsReadFromTextToo) {
   EXPECT_EQ(drive.drive->percent_used, 12u);
 }
 
+// smartctl writes numbers as the locale has them.
+TEST(Evidence, OfADriveIsReadInAnyLocale) {
+  for (const char* units : {"682.594.316", "682 594 316", "682\u202f594\u202f316", "682594316"}) {
+    SCOPED_TRACE(units);
+    const Written file("smartctl 7.3\nPercentage Used:    12%\nData Units Written:   " +
+                       std::string(units) + " [349 TB]\n");
+    const Evidence drive = read_evidence(file.path());
+    ASSERT_TRUE(drive.drive.has_value());
+    EXPECT_EQ(drive.drive->bytes_written, 682594316.0 * 512000);
+  }
+}
+
 TEST(Evidence, OfACardNamesLanesAndAPowerLimitBelowTheirRating) {
   const Evidence card = shipped("nvidia_smi.txt");
   EXPECT_EQ(reading(card, "gpu.count"), 1);
@@ -291,12 +303,24 @@ TEST(Evidence, OfMegatronAreIterationsAndTimers) {
 TEST(Evidence, OfTheTrainerAreItsRatesOnceItHasEnded) {
   const Evidence log = shipped("trainer.log");
   ASSERT_THAT(log.runs, SizeIs(1));
-  EXPECT_NEAR(log.runs[0].step_s.value(), 1 / 0.111, 1e-9);
+  EXPECT_NEAR(log.runs[0].step_s.value(), 1800.0 / 200, 1e-9);
   EXPECT_EQ(log.runs[0].samples_per_s.value(), 0.889);
   EXPECT_THAT(refusal_of("{'loss': 1.8, 'epoch': 0.1}\n"), HasSubstr("has not ended"));
   const Written state(R"({"global_step":200,"log_history":[{"loss":1.0},
       {"train_runtime":10.0,"train_samples_per_second":40.0,"train_steps_per_second":5.0}]})");
   EXPECT_NEAR(read_evidence(state.path()).runs.at(0).step_s.value(), 0.2, 1e-12);
+}
+
+// Rates have three decimals: 0.003 steps a second are 286 to 400 s each.
+TEST(Evidence, OfTheTrainerAreTheRunTimeAndItsSteps) {
+  const Written state(R"({"global_step":20,"log_history":[
+      {"train_runtime":8000.0,"train_samples_per_second":0.005,"train_steps_per_second":0.003}]})");
+  const Evidence of_state = read_evidence(state.path());
+  EXPECT_NEAR(of_state.runs.at(0).step_s.value(), 400, 1e-9);
+  EXPECT_FALSE(of_state.runs.at(0).samples_per_s);
+  EXPECT_THAT(refusal_of("{'train_runtime': 8000.0, 'train_samples_per_second': 0.005, "
+                         "'train_steps_per_second': 0.003}\n"),
+              HasSubstr("three decimals"));
 }
 
 TEST(Evidence, OfATableAreALineARun) {
@@ -306,6 +330,15 @@ TEST(Evidence, OfATableAreALineARun) {
   EXPECT_EQ(table.runs[1].step_s.value(), 11.934);
   EXPECT_EQ(table.runs[1].gpu_bytes.value(), 10620.7 * 1024 * 1024);
   EXPECT_EQ(table.runs[1].host_bytes.value(), 176341.0 * 1024 * 1024);
+}
+
+TEST(Evidence, OfATableMayHaveBytesAndQuotedCells) {
+  const Written file(
+      "name,step_time_ms,peak_gpu_mem_bytes,tokens/s\na,1.2,21474836480,\"3,000\"\n");
+  const Evidence table = read_evidence(file.path());
+  ASSERT_THAT(table.runs, SizeIs(1));
+  EXPECT_EQ(table.runs[0].gpu_bytes, 21474836480.0);
+  EXPECT_EQ(table.runs[0].tokens_per_s, 3000);
 }
 
 TEST(Evidence, OfATableSaysWhichRatesAreOfOneCard) {

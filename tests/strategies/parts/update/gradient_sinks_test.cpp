@@ -52,7 +52,8 @@ TEST(LooseGradients, CountWhatHasComeSinceTheSumWasTaken) {
 Task<> changes_hands(PartsRig* rig) {
   StreamingRank parts(rig->machine, rig->rank, rig->job);
   co_await parts.init();
-  LateGradients& sink = *parts.sinks.late;
+  HandedOver& handed = *parts.sinks.late;
+  auto& sink = dynamic_cast<LateGradients&>(handed);
   const Block* const filled = sink.gradient(weight).block.get();
   const Block* const other = sink.handed_over(weight).block.get();
   EXPECT_NE(filled, other);
