@@ -10,8 +10,8 @@
 
 namespace spillway::reports {
 
-/// A phase of the steady step. `busy`: nothing where the result says nothing of it; of the update with
-/// its overflow check, as its time.
+/// A phase of the steady step. `busy`: nothing where the result says nothing of it; of the update
+/// with its overflow check, as its time.
 struct PhaseTime {
   std::string name;
   double seconds = 0;

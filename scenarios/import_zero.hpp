@@ -28,7 +28,7 @@ class ZeroImport {
   /// ZenFlow's micro-batches between two updates, which DeepSpeed takes for its accumulation; none:
   /// it is off.
   std::optional<std::uint64_t> update_interval() const { return update_interval_; }
-  /// "resident", "zero_offload", "superoffload", "zenflow" or "zero_infinity", by what is offloaded.
+  /// "resident", "zero_offload", "superoffload", "zenflow" or "zero_infinity", by what is offloaded
   const std::string& system() const { return system_; }
   /// Offloaded to the CPU or to NVMe without a word about pinning.
   bool pinning_unsaid() const { return pinning_unsaid_; }

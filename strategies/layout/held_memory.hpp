@@ -32,8 +32,8 @@ void hold_fp8(HeldMemory& held, const Job& job);
 ///   Source  DeepSpeed superoffload_utils.py, superoffload_optimizer_worker; PyTorch's host
 ///           allocator, cudaHostAlloc
 void hold_update_process(HeldMemory& held, const Job& job);
-/// Beside an update in shared memory (updates_in_shared_memory): of each trained parameter 4 bytes of
-/// the master as the last update left it, from which new weights are made, and a second pair of
+/// Beside an update in shared memory (updates_in_shared_memory): of each trained parameter 4 bytes
+/// of the master as the last update left it, from which new weights are made, and a second pair of
 /// fp32 moments, as the update alternates between two; the pinned blocks that masters and one of
 /// the two gradients lay in until they were shared, which the allocator keeps.
 ///   Source  DeepSpeed zenflow_utils.py, start_optimizer_process (stale_param, share_memory_),

@@ -11,8 +11,8 @@ namespace spillway::strategies {
 ///   Source  DeepSpeed stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu
 bool lands_in_states(const description::Scenario& scenario);
 
-/// ... and a process of its own updates beside the next step (optimizer.staleness 1), in memory that
-/// both share.
+/// ... and a process of its own updates beside the next step (optimizer.staleness 1), in memory
+/// that both share.
 ///   Source  DeepSpeed zenflow_utils.py, start_optimizer_process
 bool updates_in_shared_memory(const description::Scenario& scenario);
 

@@ -29,7 +29,7 @@ struct Numerics {
   std::uint64_t staleness = 0;  ///< steps that an update comes late, or `any_staleness`
   /// Of each matrix's columns, which each micro-batch updates in 16 bits beside.
   double selected_share = 0;
-  bool waits = true;            ///< false: what is written may be half updated; no two runs agree
+  bool waits = true;  ///< false: what is written may be half updated; no two runs agree
   /// Pipeline stages of which several hold a weight, and add its gradients once a step; 1: none do.
   std::uint64_t stages = 1;
   /// Blocks run again in backward, with weights that an update at any time may have renewed.

@@ -4,11 +4,11 @@ namespace spillway::strategies {
 
 /// ZeRO-2 with states in host memory, whose update on the CPU goes on beside the next step, while
 /// the GPU updates after each micro-batch the columns whose gradients were largest.
-///   Steps     DeepSpeed's `update_interval` is `training.gradient_accumulation` here: what it calls
-///             an iteration is a micro-batch
+///   Steps     DeepSpeed's `update_interval` is `training.gradient_accumulation` here: what it
+///             calls an iteration is a micro-batch
 ///   Numerics  of its own: all weights are updated one step late by the sum of a step's gradients,
-///             but for the selected columns, which the GPU updates in 16 bits and what the CPU makes
-///             of them is left out of
+///             but for the selected columns: the GPU updates them in 16 bits, and what the CPU
+///             makes of them never reaches it
 ///   Selected  once, in the first micro-batch, as `select_strategy` auto does in each epoch;
 ///             `select_interval` in steps is not in this version, nor is `offload` of the columns'
 ///             states
@@ -16,9 +16,10 @@ namespace spillway::strategies {
 ///             8 bytes, and 8 that stay pinned behind what moved into shared memory; the 16-bit
 ///             sums of several micro-batches 2
 ///   Differs   cores are not divided between Adam and the rest (`pt_reserved_cores_perc`); the
-///             columns' Adam is one kernel a weight; a column is of the last dimension of a weight as
-///             it is stored, and of several ranks each selects in its share of it
-///   Source    ZenFlow (arXiv 2505.12242); DeepSpeed runtime/zenflow/, ops/adam/zenflow_torch_adam.py
+///             columns' Adam is one kernel a weight; a column is of the last dimension of a weight
+///             as it is stored, and of several ranks each selects in its share of it
+///   Source    ZenFlow (arXiv 2505.12242); DeepSpeed runtime/zenflow/,
+///             ops/adam/zenflow_torch_adam.py
 System zenflow() {
   System system;
   system.name = "zenflow";

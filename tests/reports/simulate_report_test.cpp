@@ -205,15 +205,15 @@ TEST(SimulateReport, OfAnEmptyResultIsStillText) {
 
 TEST(WaitsFor, IsEmptyWhereNothingWorks) {
   const result::PhaseBusy idle;
-  EXPECT_EQ(waits_for({"forward", 1, nullptr, false}), "");
-  EXPECT_EQ(waits_for({"forward", 0, &idle, false}), "");
-  EXPECT_EQ(waits_for({"forward", 1, &idle, false}), "");
+  EXPECT_EQ(waits_for({"forward", 1, {}, false}), "");
+  EXPECT_EQ(waits_for({"forward", 0, idle, false}), "");
+  EXPECT_EQ(waits_for({"forward", 1, idle, false}), "");
 }
 
 TEST(WaitsFor, TakesTheFirstOfEqualsAndCallsLittleWorkLatency) {
   const result::PhaseBusy tie{0.5, 0, 0, 0, 0.5, 0};
-  EXPECT_EQ(waits_for({"forward", 1, &tie, false}), "gpu (50.0 %)");
-  EXPECT_EQ(waits_for({"forward", 2, &tie, false}), "latency (gpu 25.0 %)");
+  EXPECT_EQ(waits_for({"forward", 1, tie, false}), "gpu (50.0 %)");
+  EXPECT_EQ(waits_for({"forward", 2, tie, false}), "latency (gpu 25.0 %)");
 }
 
 TEST(StallsSentence, NamesOnlyWhatIsWaitedFor) {

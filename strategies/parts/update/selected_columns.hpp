@@ -6,9 +6,9 @@
 
 namespace spillway::strategies {
 
-/// Columns of weights that one rank's GPU updates after each micro-batch (optimizer.selected_share):
-/// of a matrix those whose gradients were largest in the first micro-batch of the run, by the sum of
-/// their magnitudes, each last dimension a column; of a vector all.
+/// Columns of weights that a rank's GPU updates after each micro-batch (optimizer.selected_share):
+/// of a matrix those whose gradients were largest in the first micro-batch of the run, by their
+/// magnitudes' sum, each last dimension a column; of a vector all.
 ///   States   as wide as the weights, whole on each rank. Whoever updates all weights goes on to
 ///            update these as well, in masters of its own: what it makes of them never reaches the
 ///            GPU
@@ -32,7 +32,7 @@ class SelectedColumns {
   Op take(const GradientShare& share);
   /// Before others write all weights: the columns are kept aside.
   Task<> save();
-  /// Behind that: they are what they were, and, where a step's last gradients wait, updated by them.
+  /// Behind that: they are what they were, and updated where a step's last gradients wait.
   Task<> restore();
 
  private:
