@@ -13,7 +13,11 @@ Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job) {
   bool more = co_await job.steps->next();
   while (more) {
     // forward and backward of each micro-batch; weights come a layer ahead, gradients leave behind
-    for (passes.begin_step(); passes.next();) co_await passes.run();
+    for (passes.begin_step(); passes.next();) {
+      if (passes.is_backward())
+        parts.updater->before_backward(passes.numbers(), passes.completes_gradients());
+      co_await passes.run();
+    }
     co_await parts.sum_tied();
 
     // all ranks skip the update where one of them found an overflow

@@ -43,6 +43,7 @@ std::vector<Logged> all_logged() {
        {"strategy.optimizer.cpu_share=0.5", "strategy.optimizer.subgroup=1e7 params"}},
       {"greedysnake",
        {"training.gradient_accumulation=2", "strategy.optimizer.subgroup=1e7 params"}},
+      {"zenflow", {"training.precision=bf16_mixed", "run.steps=1"}},
       {"angel_ptm", {"run.steps=1", "strategy.optimizer.subgroup=2e7 params"}},
       {"smart_infinity",
        {R"(machine.storage.nvme.near_storage={"read": "3 GB/s", )"
@@ -63,7 +64,7 @@ std::vector<Logged> all_logged() {
                  "llama",
                  "zero_offload",
                  {"strategy.optimizer.cpu_share=0.5", "parallel.data=2", "run.steps=1"}});
-  all.push_back({"zenflow",
+  all.push_back({"zenflow_two_ranks",
                  "llama",
                  "zenflow",
                  {"training.gradient_accumulation=2", "training.precision=bf16_mixed",

@@ -49,12 +49,26 @@ TEST(Zenflow, KeepsColumnsOnTheGpu) {
   EXPECT_EQ(states("strategy.optimizer.selected_share=0.25"), 2 * selected);
 }
 
-// The update of the CPU goes on beside the next step, and is not waited for.
-TEST(Zenflow, IsFasterThanAnUpdateInTime) {
+// The CPU's update goes on beside the next step, in which the CPU works then; in time it works after
+// backward.
+TEST(Zenflow, UpdatesBesideTheNextStep) {
+  const Overrides in_time = {"strategy.optimizer.staleness=0", "strategy.weights.h2d=pinned"};
   const result::Result late = simulate(small());
-  const result::Result in_time =
-      simulate(small({"strategy.optimizer.staleness=0", "strategy.weights.h2d=pinned"}));
-  EXPECT_LT(late.step_time_s, in_time.step_time_s);
+  const result::Result waited = simulate(small(in_time));
+  EXPECT_GT(late.phase_busy.at("forward").cpu, 0);
+  EXPECT_EQ(waited.phase_busy.at("forward").cpu, 0);
+}
+
+// In backward of each micro-batch but the last, whose gradients wait for the step's update.
+TEST(Zenflow, UpdatesColumnsOnceAMicroBatch) {
+  const auto gpu = [](const char* share) {
+    return simulate(small({share, "strategy.optimizer.staleness=0", "strategy.weights.h2d=pinned",
+                           "strategy.gradients.lands=states"}));
+  };
+  const result::Result few = gpu("strategy.optimizer.selected_share=0.1");
+  const result::Result many = gpu("strategy.optimizer.selected_share=0.5");
+  EXPECT_GT(many.phase_busy.at("update").gpu, few.phase_busy.at("update").gpu);
+  EXPECT_GT(many.phase_busy.at("backward").gpu, few.phase_busy.at("backward").gpu);
 }
 
 }  // namespace
