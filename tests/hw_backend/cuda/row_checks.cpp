@@ -122,6 +122,32 @@ void magnitudes(Device& device, Report& report) {
     }
 }
 
+/// Bit for bit: sums have one order, and columns are moved as they are.
+void columns(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types)
+    for (const std::uint64_t width : widths) {
+      constexpr std::uint64_t rows = 37;
+      const std::uint64_t count = (width + 2) / 3;
+      Operand matrix(device, rows * width, type, 1), sums(device, width, Element::fp32, 2);
+      Operand indices(device, count, Element::fp32, 3), packed(device, rows * count, type, 4);
+      Operand into(device, rows * width, type, 5);
+      const auto work = [&](Primitives& p, Side side) {
+        auto* const chosen = indices.as<std::uint32_t>(side);
+        const ChosenColumns some{rows, width, count, chosen};
+        p.choose_columns(some, matrix.in(side), sums.as<float>(side), chosen);
+        p.take_columns(some, matrix.in(side), packed.out(side));
+        p.put_columns(some, packed.in(side), into.out(side));
+      };
+      session.both(work);
+      const std::string name = "columns of " + std::to_string(width);
+      session.equal(name + ", sums", sums);
+      session.equal(name + ", indices", indices);
+      session.equal(name + ", packed", packed);
+      session.equal(name + ", put back", into);
+    }
+}
+
 void softmaxes(Device& device, Report& report) {
   Session session(device, report);
   for (const Element type : all_types)
@@ -304,6 +330,7 @@ std::span<const Check> row_checks() {
       {"LongRowsAreTheProcessors", long_rows},
       {"SumsOverRowsAreTheProcessors", sums_over_rows},
       {"MagnitudesAreTheProcessors", magnitudes},
+      {"ColumnsAreTheProcessors", columns},
   };
   return checks;
 }
