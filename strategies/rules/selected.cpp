@@ -21,6 +21,13 @@ constexpr Rule selected_rows[] = {
      .why = "plans of whole steps know of one update alone",
      .hint = select_nothing},
     {.path = "parallel.zero_stage",
+     .holds =
+         [](const Case& c) {
+           return !selects(c) || c.parallel().zero_stage == 2 || c.parallel().replicas() > 1;
+         },
+     .settles = {[](description::Scenario& s) { s.parallel.zero_stage = 2; },
+                 "one rank has whole weights and their sums, as in ZeRO-2", true}},
+    {.path = "parallel.zero_stage",
      .holds = [](const Case& c) { return !selects(c) || c.parallel().zero_stage == 2; },
      .why = "columns are selected in whole weights on each GPU, by sums of each micro-batch, as "
             "ZeRO-2 has them; ZenFlow's ZeRO-3 is not in this version",
@@ -31,14 +38,20 @@ constexpr Rule selected_rows[] = {
      .holds = [](const Case& c) { return !selects(c) || c.parts().weights.home == Home::gpu; },
      .why = "columns that the GPU updates after each micro-batch lie in weights that stay there",
      .hint = "use weights.home gpu, or optimizer.selected_share 0"},
+    {.path = "training.method",
+     .holds =
+         [](const Case& c) {
+           return !selects(c) || c.training().method == description::Method::full;
+         },
+     .why = "columns are selected in a training of all weights",
+     .hint = "use full, or optimizer.selected_share 0"},
     {.path = path,
      .holds =
          [](const Case& c) {
            return !selects(c) || (c.training().has_plain_adam() &&
-                                  c.training().optimizer_state == description::StateWidth::fp32 &&
-                                  c.training().method == description::Method::full);
+                                  c.training().optimizer_state == description::StateWidth::fp32);
          },
-     .why = "columns are updated by Adam, of a training of all weights with fp32 states",
+     .why = "columns are updated by Adam, beside fp32 states of all weights",
      .hint = select_nothing},
     {.path = path,
      .holds =

@@ -389,7 +389,7 @@ TEST(Fit, OffersNoCardWhereNobodySaysHowManyTheMachineTakes) {
   FitQuestion question = about("llama-3.2-1b", {"4090", "64G", "2T", "workstation"});
   const FitAnswer with_board = fit(sim(), question);
   ASSERT_TRUE(with_board.change && with_board.answer());
-  ASSERT_EQ(with_board.change->words, "one more card");
+  ASSERT_THAT(with_board.change->words, testing::StartsWith("one more card"));
   question.machine = with_board.answer()->scenario.at("machine");
   ASSERT_EQ(question.machine.at("bought").erase("host"), 1u);
   const FitAnswer answer = fit(sim(), question);

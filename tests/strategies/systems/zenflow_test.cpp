@@ -49,8 +49,8 @@ TEST(Zenflow, KeepsColumnsOnTheGpu) {
   EXPECT_EQ(states("strategy.optimizer.selected_share=0.25"), 2 * selected);
 }
 
-// The CPU's update goes on beside the next step, in which the CPU works then; in time it works after
-// backward.
+// The CPU's update goes on beside the next step, in which the CPU works then; in time it works
+// after backward.
 TEST(Zenflow, UpdatesBesideTheNextStep) {
   const Overrides in_time = {"strategy.optimizer.staleness=0", "strategy.weights.h2d=pinned"};
   const result::Result late = simulate(small());
