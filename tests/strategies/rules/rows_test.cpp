@@ -318,11 +318,7 @@ constexpr Breaks of_selected[] = {
     {"zenflow", [](Scenario& s) { s.training.optimizer_state = StateWidth::bf16; }},
     {"zenflow", [](Scenario& s) { s.parallel.tensor = 2; }},
     {"zenflow", [](Scenario& s) { s.strategy.optimizer.delayed_share = 0.5; }},
-    {"zenflow",
-     [](Scenario& s) {
-       s.training.precision = Precision::fp16_mixed;
-       s.strategy.overflow_check = OverflowCheck::fused;
-     }},
+    {"zenflow", [](Scenario& s) { s.strategy.overflow_check = OverflowCheck::fused; }},
 };
 
 constexpr Breaks of_staleness[] = {
