@@ -181,8 +181,11 @@ TEST(Evidence, OfADriveIsReadFromTextToo) {
 TEST(Evidence, OfADriveIsReadInAnyLocale) {
   for (const char* units : {"682.594.316", "682 594 316", "682\u202f594\u202f316", "682594316"}) {
     SCOPED_TRACE(units);
-    const Written file("smartctl 7.3\nPercentage Used:    12%\nData Units Written:   " +
-                       std::string(units) + " [349 TB]\n");
+    const Written file(
+        "smartctl 7.3 2022-02-28 r5338 [x86_64-linux] (local build)\n"
+        "=== START OF SMART DATA SECTION ===\nPercentage Used:    12%\n"
+        "Data Units Written:   " +
+        std::string(units) + " [349 TB]\n");
     const Evidence drive = read_evidence(file.path());
     ASSERT_TRUE(drive.drive.has_value());
     EXPECT_EQ(drive.drive->bytes_written, 682594316.0 * 512000);
@@ -307,7 +310,7 @@ TEST(Evidence, OfTheTrainerAreItsRatesOnceItHasEnded) {
   EXPECT_EQ(log.runs[0].samples_per_s.value(), 0.889);
   EXPECT_THAT(refusal_of("{'loss': 1.8, 'epoch': 0.1}\n"), HasSubstr("has not ended"));
   const Written state(R"({"global_step":200,"log_history":[{"loss":1.0},
-      {"train_runtime":10.0,"train_samples_per_second":40.0,"train_steps_per_second":5.0}]})");
+      {"train_runtime":40.0,"train_samples_per_second":40.0,"train_steps_per_second":5.0}]})");
   EXPECT_NEAR(read_evidence(state.path()).runs.at(0).step_s.value(), 0.2, 1e-12);
 }
 
