@@ -60,16 +60,19 @@ std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& s
 
 }  // namespace
 
+void require_support(const description::Scenario& scenario, const strategies::Prepared& prepared) {
+  require_support(prepared.model, prepared.program.workload);
+  if (scenario.strategy.optimizer.selected_share > 0 && scenario.parallel.replicas() > 1)
+    description::refuse(
+        "strategy.optimizer.selected_share",
+        "ranks that select columns in their shares of a gradient do not compute for real",
+        "use parallel.data 1");
+}
+
 RealRun run_for_real(const strategies::Decision& decision, const RealRunOptions& options) {
   const description::Scenario& scenario = decision->scenario;
   const strategies::Prepared& prepared = *decision->prepared;
-  if (!options.synthetic) require_support(prepared.model, prepared.program.workload);
-  if (!options.synthetic && scenario.strategy.optimizer.selected_share > 0 &&
-      scenario.parallel.replicas() > 1)
-    description::refuse("strategy.optimizer.selected_share",
-                        "ranks that select columns in their shares of a gradient do not compute "
-                        "for real",
-                        "use parallel.data 1, or 0; simulate knows more");
+  if (!options.synthetic) require_support(scenario, prepared);
   check_limits(0, 64 + 4 * options.storages.size() +
                       (scenario.strategy.io_engine == description::IoEngine::file ||
                                scenario.strategy.io_engine == description::IoEngine::buffered

@@ -35,6 +35,10 @@ struct RealRun {
   std::vector<text::Text> notes;    ///< what was asked for and is not in use; what was removed
 };
 
+/// Says no before anything runs.
+///   Throws  ScenarioError naming each thing of the scenario that no device computes
+void require_support(const description::Scenario& scenario, const strategies::Prepared& prepared);
+
 /// Runs what was decided on this server. Whatever ends it, directories are left as they were.
 ///   Throws  ScenarioError, DeviceError, InternalError, Interrupted
 RealRun run_for_real(const strategies::Decision& decision, const RealRunOptions& options);

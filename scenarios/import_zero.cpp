@@ -143,8 +143,7 @@ void ZeroImport::read_speculation() {
   system_ = "superoffload";
 }
 
-/// In stages 1 and 2 since 0.17.5, where states are in host memory; of stage 1, whose gradients it
-/// reduces and keeps as stage 2 does, no memory is told.
+/// DeepSpeed has it since 0.17.5, in all stages from 1 on, where states are in host memory.
 ///   Source  DeepSpeed zenflow/engine.py, configure_zenflow; zenflow_config.py for its defaults
 void ZeroImport::read_zenflow() {
   if (!keys_.has(zenflow)) return;

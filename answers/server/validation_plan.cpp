@@ -2,10 +2,10 @@
 
 #include "answers/server/preflight.hpp"
 #include "explore/duration.hpp"
-#include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/probe.hpp"
 #include "hw_backend/raw_device/root_rights.hpp"
+#include "hw_backend/real_run.hpp"
 #include "hw_backend/storage/store_directory.hpp"
 #include "reports/human.hpp"
 #include "scenarios/read_machine.hpp"
@@ -112,13 +112,9 @@ void require_possible(const ValidateQuestion& question, const Scenario& scenario
         "there is nothing to compare with",
         "--set strategy.optimizer.wait=true");
   if (question.synthetic) return;
-  if (scenario.strategy.optimizer.selected_share > 0 && scenario.parallel.replicas() > 1)
-    refuse("strategy.optimizer.selected_share",
-           "ranks that select columns in their shares of a gradient do not compute for real",
-           "use parallel.data 1; or --synthetic: the same transfers, nothing computed on the GPU");
   const strategies::Prepared prepared = strategies::prepare(scenario);
   try {
-    hw_backend::require_support(prepared.model, prepared.program.workload);
+    hw_backend::require_support(scenario, prepared);
   } catch (const ScenarioError& error) {
     std::vector<Complaint> complaints = error.complaints();
     for (Complaint& complaint : complaints)

@@ -172,15 +172,15 @@ std::string label_of(const std::vector<std::string>& names, const std::vector<Co
 void read_trainer_state(const json& document, Evidence& into) {
   into.kind = "trainer_state.json";
   LoggedRun run;
+  const double steps = std::max(0.0, number_of(document, "global_step").value_or(0));
   const auto history = document.find("log_history");
   if (history != document.end() && history->is_array()) {
     for (const json& entry : *history) {
       if (!entry.is_object() || !entry.contains("train_runtime")) continue;
       take(number_of(entry, "train_samples_per_second"), number_of(entry, "train_steps_per_second"),
-           number_of(entry, "train_runtime"), number_of(document, "global_step").value_or(0), run);
+           number_of(entry, "train_runtime"), steps, run);
     }
-    run.logged =
-        static_cast<std::uint64_t>(std::max(0.0, number_of(document, "global_step").value_or(0)));
+    run.logged = static_cast<std::uint64_t>(steps);
   }
   put(std::move(run), into, "name the output of the training, or a log of DeepSpeed");
 }

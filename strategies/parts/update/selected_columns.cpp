@@ -90,6 +90,20 @@ View SelectedColumns::selected(const Buffer& buffer, const Matrix& matrix) const
   return buffer.view(matrix.offset, matrix.bytes);
 }
 
+/// A kernel of a matrix whose columns' indices it reads or writes.
+GpuKernel SelectedColumns::of_columns(const char* name, GpuWork work, std::uint32_t weight,
+                                      Access indices) const {
+  const Matrix& matrix = matrices_[weight];
+  GpuKernel kernel;
+  kernel.name = name;
+  kernel.work = work;
+  kernel.rows = matrix.rows;
+  kernel.columns = matrix.columns;
+  kernel.operands.emplace_back(indices_.view(matrix.first_index, index_bytes * matrix.chosen),
+                               indices, Role::indices, ElementType::fp32, weight);
+  return kernel;
+}
+
 /// One kernel between a matrix, or a rank's share of it, and its chosen columns as `packed`.
 ///   part  the share of the matrix that it goes through
 GpuKernel SelectedColumns::between(const char* name, GpuWork work, std::uint32_t weight,
@@ -97,33 +111,22 @@ GpuKernel SelectedColumns::between(const char* name, GpuWork work, std::uint32_t
   const Matrix& matrix = matrices_[weight];
   const NumberFormat& format = job_.row(weight).weight;
   const double chosen = static_cast<double>(matrix.chosen) / static_cast<double>(matrix.columns);
-  GpuKernel kernel;
-  kernel.name = name;
-  kernel.work = work;
-  kernel.rows = matrix.rows;
-  kernel.columns = matrix.columns;
+  GpuKernel kernel = of_columns(name, work, weight, Access::read);
   kernel.bytes = part * touched(chosen, format.bytes(1)) *
                      static_cast<double>(format.bytes(matrix.rows * matrix.columns)) +
                  static_cast<double>(packed.view.bytes);
-  kernel.operands = {std::move(whole), std::move(packed)};
-  kernel.operands.emplace_back(indices_.view(matrix.first_index, index_bytes * matrix.chosen),
-                               Access::read, Role::indices, ElementType::fp32, weight);
+  kernel.operands.push_back(std::move(whole));
+  kernel.operands.push_back(std::move(packed));
   return kernel;
 }
 
 GpuKernel SelectedColumns::choose(const GradientShare& share) const {
-  const Matrix& matrix = matrices_[share.weight];
-  GpuKernel kernel;
-  kernel.name = "choose columns";
-  kernel.work = GpuWork::choose_columns;
-  kernel.rows = matrix.rows;
-  kernel.columns = matrix.columns;
+  GpuKernel kernel =
+      of_columns("choose columns", GpuWork::choose_columns, share.weight, Access::write);
   kernel.bytes = static_cast<double>(share.on_gpu.bytes);
   kernel.operands.emplace_back(share.on_gpu, Access::read, Role::input,
                                job_.row(share.weight).gradient_format().type, share.weight);
-  kernel.operands.emplace_back(indices_.view(matrix.first_index, index_bytes * matrix.chosen),
-                               Access::write, Role::indices, ElementType::fp32, share.weight);
-  kernel.operands.emplace_back(sums_.view(0, sum_bytes * matrix.columns), Access::write,
+  kernel.operands.emplace_back(sums_.view(0, sum_bytes * kernel.columns), Access::write,
                                Role::workspace, ElementType::fp32, share.weight);
   return kernel;
 }
@@ -170,7 +173,7 @@ Op SelectedColumns::take(const GradientShare& share) {
   const std::uint64_t ways = row.shards.state_ways();
   const std::uint64_t own = matrix.bytes / ways;
   const View all = selected(gradients_, matrix);
-  const View mine = all.part(job_.member(rank_, share.weight) % ways * own, own);
+  const View mine = all.part(job_.member(rank_, share.weight) * own, own);
   std::vector<GpuKernel> kernels;
   if (!matrix.ready) kernels.push_back(choose(share));
   matrix.ready = true;
@@ -183,7 +186,6 @@ Op SelectedColumns::take(const GradientShare& share) {
   if (ways > 1)
     there = machine_.collective(rank_, job_.gather_group(rank_, share.weight),
                                 Collective::all_gather, mine, all, there);
-  waiting_ = completes_;
   if (completes_) return there;
   kernels.clear();
   kernels.push_back(out_of_weight(share.weight));
@@ -203,10 +205,10 @@ Task<> SelectedColumns::restore() {
   std::vector<GpuKernel> kernels;
   for (std::uint32_t weight = 0; weight < matrices_.size(); ++weight) {
     if (matrices_[weight].chosen == 0) continue;
-    if (waiting_) kernels.push_back(adam(weight));
+    if (completes_) kernels.push_back(adam(weight));
     kernels.push_back(into_weight(weight));
   }
-  waiting_ = false;
+  completes_ = false;
   co_await machine_.run(rank_, kernels);
 }
 

@@ -47,6 +47,8 @@ class SelectedColumns {
   };
 
   View selected(const Buffer& buffer, const Matrix& matrix) const;
+  GpuKernel of_columns(const char* name, GpuWork work, std::uint32_t weight,
+                       models::Access indices) const;
   GpuKernel between(const char* name, GpuWork work, std::uint32_t weight, BoundOperand whole,
                     BoundOperand packed, double part) const;
   GpuKernel choose(const GradientShare& share) const;
@@ -63,8 +65,7 @@ class SelectedColumns {
   Buffer states_, gradients_, indices_, sums_;
   Buffer saved_;  ///< columns of the weights, while they are updated or others write all weights
   Numbers numbers_;
-  bool completes_ = false;
-  bool waiting_ = false;  ///< a step's last gradients wait for `restore`
+  bool completes_ = false;  ///< a step's last gradients come, or wait for `restore`
 };
 
 /// Where gradients go otherwise; on their way the columns are taken out of them.
