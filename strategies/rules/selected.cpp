@@ -12,6 +12,9 @@ using description::GradientPolicy;
 using description::Home;
 
 bool selects(const Case& subject) { return subject.parts().optimizer.selected_share > 0; }
+bool weights_change_type(const Case& subject) {
+  return subject.parts().weights.h2d == description::WeightCopy::typed;
+}
 constexpr const char* path = "strategy.optimizer.selected_share";
 constexpr const char* select_nothing = "set optimizer.selected_share to 0";
 
@@ -77,6 +80,28 @@ constexpr Rule selected_rows[] = {
      .why = "columns are put back when one update of all weights has ended, or comes one step late",
      .hint = "use gradients.policy host_fp32 or resident, micro-batches in turn, "
              "optimizer.cpu_share 1 and delayed_share 0, or optimizer.selected_share 0"},
+    {.path = "training.precision",
+     .other = path,
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !selects(c) || (c.training().precision != description::Precision::fp16_mixed &&
+                                  c.training().precision != description::Precision::fp16);
+         },
+     .why = "columns' moments have the weights' type, and the square of a gradient that was scaled "
+            "for fp16 is beyond fp16",
+     .hint = "use bf16_mixed, or optimizer.selected_share 0"},
+    {.path = "strategy.weights.h2d",
+     .other = path,
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !selects(c) || weights_change_type(c) ||
+                  c.parts().gradients.lands == description::Landing::flat;
+         },
+     .why = "the CPU leaves fp32 masters in memory that it shares with its second process: they "
+            "change type on their way up",
+     .hint = "use typed, or gradients.lands flat"},
     {.path = path,
      .other = "strategy.overflow_check",
      .ground = Ground::contradiction,

@@ -119,8 +119,8 @@ TEST(RunsWith, EverySystemOfTheCatalogueHasAnAnswer) {
     EXPECT_FALSE(runs_with(system).program.empty()) << system.name;
     runnable += runs_with(system).runnable;
   }
-  // resident, zero_offload, zero_infinity, colossal_gemini, superoffload
-  EXPECT_EQ(runnable, 5u);
+  // resident, zero_offload, zero_infinity, colossal_gemini, superoffload, zenflow
+  EXPECT_EQ(runnable, 6u);
 }
 
 }  // namespace

@@ -46,12 +46,12 @@ void expect_skipped_alike(int ranks) {
       // gradients that are applied as they come leave no step to skip where nothing is taken back,
       // and planned steps are all alike: refused
       const description::Strategy parts = strategies::find_system(system)->defaults();
-      // so are gradients in their weights' place, and updates that nothing waits for
+      // so are gradients in their weights' place, updates that nothing waits for, and of columns
       const bool takes_back = parts.optimizer.roll_back && check == std::string("fused");
       if ((updates_in_backward(parts.gradients.policy) && !takes_back) ||
           parts.activations.policy == description::ActivationPolicy::plan ||
           parts.optimizer.staleness == description::any_staleness ||
-          strategies::chunk_knobs(parts).used)
+          strategies::chunk_knobs(parts).used || selects_columns(system))
         continue;
       const description::Scenario scenario = small(
           system, with(fp16(too_high, 7, ranks), std::string("strategy.overflow_check=") + check),

@@ -72,6 +72,10 @@ std::vector<std::string> systems_under_test() {
   return all;
 }
 
+bool selects_columns(const std::string& system) {
+  return strategies::find_system(system)->defaults().optimizer.selected_share > 0;
+}
+
 description::Scenario small_training(const std::string& system, const Overrides& overrides,
                                      const Size& size) {
   const json scenario = {{"name", "small training"},

@@ -45,6 +45,10 @@ std::vector<T> sampled(const T (&all)[N]) {
 /// Names of the catalogue but `resident`, which the others are compared with.
 std::vector<std::string> systems_under_test();
 
+/// Its GPU updates columns of weights beside the update of them all: in bf16 or fp32 by Adam with
+/// fp32 states, and for real on one rank.
+bool selects_columns(const std::string& system);
+
 /// A training of 32 tokens and three steps on storages `nvme` and `second`, each a directory.
 description::Scenario small_training(const std::string& system, const Overrides& overrides = {},
                                      const Size& size = {});

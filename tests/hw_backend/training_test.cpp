@@ -64,9 +64,12 @@ TEST_P(EverySystem, EndsWhereTheReferenceDoesBitForBit) {
   for (const std::string& name : systems) {
     SCOPED_TRACE(name);
     if (GetParam().ranks > 1 && plans_per_stage(name)) continue;
-    if (GetParam().name == std::string("bf16_states") && keeps_fp32_states(name)) continue;
+    const std::string way = GetParam().name;
+    if (way == "bf16_states" && keeps_fp32_states(name)) continue;
+    if (selects_columns(name) && (GetParam().ranks > 1 || way == "fp16" || way == "bf16_states"))
+      continue;
     Overrides overrides = GetParam().overrides;
-    if (GetParam().name == std::string("bf16_states") && delays_updates(name))
+    if (way == "bf16_states" && delays_updates(name))
       overrides.push_back("strategy.optimizer.delayed_share=0");
     const description::Scenario scenario =
         small_training(name, overrides, {.feed_forward = 2048 * GetParam().ranks});
@@ -74,7 +77,7 @@ TEST_P(EverySystem, EndsWhereTheReferenceDoesBitForBit) {
     std::optional<RealRun> repeated;  // of a system that no two runs of are alike
     if (!run.delays.empty())
       repeated = train_for_real(strategies::reference_of(scenario), {}, false, {}, run.delays);
-    const RealRun& reference = repeated ? *repeated : reference_run(scenario, GetParam().name);
+    const RealRun& reference = repeated ? *repeated : reference_run(scenario, way);
     ASSERT_TRUE(reference.result.feasible());
     ASSERT_TRUE(run.result.feasible());
     EXPECT_LT(run.trained.losses.back(), run.trained.losses.front());
