@@ -96,12 +96,13 @@ constexpr Rule selected_rows[] = {
      .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
-           return !selects(c) || weights_change_type(c) ||
+           return !selects(c) || c.parts().optimizer.staleness == 0 ||
+                  !is_mixed(c.training().precision) || weights_change_type(c) ||
                   c.parts().gradients.lands == description::Landing::flat;
          },
      .why = "the CPU leaves fp32 masters in memory that it shares with its second process: they "
             "change type on their way up",
-     .hint = "use typed, or gradients.lands flat"},
+     .hint = "use typed, gradients.lands flat, or optimizer.staleness 0"},
     {.path = path,
      .other = "strategy.overflow_check",
      .ground = Ground::contradiction,

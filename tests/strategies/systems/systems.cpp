@@ -85,10 +85,13 @@ const std::vector<std::string>& small_models() {
 
 description::Scenario small_model(const std::string& model, const std::string& system,
                                   const Overrides& overrides) {
+  // columns are selected among weights of bf16
+  const bool selects = find_system(system)->defaults().optimizer.selected_share > 0;
+  const char* precision = selects ? "bf16_mixed" : "fp16_mixed";
   const nlohmann::json scenario = {
       {"name", "small " + model},
       {"model", config(model)},
-      {"training", {{"precision", "fp16_mixed"}, {"micro_batch", 2}, {"sequence", 64}}},
+      {"training", {{"precision", precision}, {"micro_batch", 2}, {"sequence", 64}}},
       {"machine", "h100_8gpu"},
       {"strategy", {{"system", system}, {"optimizer", {{"subgroup", "6e6 params"}}}}}};
   return scenarios::read_scenario(scenario, without_reserves(overrides), known_systems(),
