@@ -19,8 +19,7 @@ TEST(LeftOpen, SaysWhatEachSystemDecidesByTheMachine) {
       {"resident", nothing},        {"smart_infinity", nothing},    {"ssdtrain", nothing},
       {"stronghold", nothing},      {"teraio", placement},          {"zero_infinity", nothing},
       {"zero_offload", nothing},    {"slideformer", nothing},       {"megatrain", nothing},
-      {"superoffload", nothing},    {"greedysnake", nothing},
-      {"zenflow", nothing}};
+      {"superoffload", nothing},    {"greedysnake", nothing},       {"zenflow", nothing}};
   for (const System& system : catalogue())
     EXPECT_EQ(left_open(parts_of(system.name)), expected.at(system.name)) << system.name;
 }
