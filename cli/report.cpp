@@ -150,7 +150,7 @@ class Maker {
     const answer::Remedies remedies = answers::find_remedies(
         monitor_.backend(), scenario, run.result, resolver(subject, options_));
     monitor_.clear();
-    for (const auto* remedy : {&remedies.memory, &remedies.change})
+    for (const auto* remedy : {&remedies.memory, &remedies.change, &remedies.runnable})
       if (*remedy)
         run.remedies.push_back({(*remedy)->words,
                                 reports::remedy_command(**remedy, subject.word, options_.overrides),

@@ -82,7 +82,8 @@ void print_remedies(const SimulateOptions& options, const description::Scenario&
         monitor.clear();
         print(text(memory));
       });
-  if (remedies.change) print(text(*remedies.change));
+  for (const auto* one : {&remedies.change, &remedies.runnable})
+    if (*one) print(text(**one));
   print(reports::remedies_note(remedies, monitor.why(), screen));
 }
 

@@ -1,5 +1,6 @@
 #include "explore/planning.hpp"
 
+#include "explore/runs_with.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/read_machine.hpp"
@@ -219,9 +220,12 @@ std::string in_place_of(const Scenario& scenario) {
 
 /// Not those whose updates come late: they train something else. Where ranks could share more, with
 /// ZeRO-3 as well, the only stage for weights outside the GPU.
-void add_other_systems(const Scenario& scenario, std::vector<Change>& changes) {
+///   taken  which systems
+void add_other_systems(const Scenario& scenario, bool (*taken)(const strategies::System&),
+                       std::vector<Change>& changes) {
   for (const strategies::System& system : strategies::catalogue()) {
-    if (scenario.strategy.system == system.name || system.defaults().optimizer.staleness != 0)
+    if (scenario.strategy.system == system.name || system.defaults().optimizer.staleness != 0 ||
+        !taken(system))
       continue;
     Change change{std::string("system ") + system.name + in_place_of(scenario),
                   {std::string("strategy={\"system\": \"") + system.name + "\"}"}};
@@ -350,6 +354,40 @@ result::Result with_what_ifs(const Backend& backend, result::Result result) {
 
 namespace {
 
+/// What a scenario's own system leaves to its user.
+struct Settings {
+  std::vector<Change> updates, passes;
+
+  std::vector<Change> all() const {
+    std::vector<Change> both = updates;
+    both.insert(both.end(), passes.begin(), passes.end());
+    return both;
+  }
+  std::vector<Change> with(const std::vector<Change>& batches) const {
+    std::vector<Change> more = all();
+    more.insert(more.end(), batches.begin(), batches.end());
+    return more;
+  }
+};
+
+Settings settings_of(const Scenario& scenario) {
+  Settings settings;
+  add_smaller_subgroups(scenario, settings.updates);
+  add_shares_of_update(scenario, settings.updates);
+  add_checkpointing(scenario, settings.passes);
+  add_zero_stages(scenario, settings.passes);
+  return settings;
+}
+
+/// The best of some changes, or else of them with one of the settings each.
+std::optional<Remedy> best_with(const Backend& backend, const std::vector<Change>& changes,
+                                const std::vector<Change>& settings, const Resolve& resolve) {
+  if (auto best = best_of(backend, changes, resolve)) return best;
+  std::vector<Change> pairs;
+  add_pairs(changes, settings, pairs);
+  return best_of(backend, pairs, resolve);
+}
+
 /// The best of single settings, smaller batches with the same samples a step among them.
 std::optional<Remedy> best_setting(const Backend& backend, const Scenario& scenario,
                                    std::vector<Change> settings, const Resolve& resolve) {
@@ -365,30 +403,30 @@ std::optional<Remedy> best_setting(const Backend& backend, const Scenario& scena
 
 std::optional<Remedy> cheapest_remedy(const Backend& backend, const Scenario& scenario,
                                       const Resolve& resolve) {
-  std::vector<Change> updates, passes, batches, parts, systems;
-  add_smaller_subgroups(scenario, updates);
-  add_shares_of_update(scenario, updates);
-  add_checkpointing(scenario, passes);
-  add_zero_stages(scenario, passes);
+  std::vector<Change> batches, parts, systems;
+  const Settings settings = settings_of(scenario);
   add_smaller_batches(scenario, most_pieces, batches);
   add_smaller_parts(scenario, parts);
-  add_other_systems(scenario, systems);
+  add_other_systems(
+      scenario, [](const auto&) { return true; }, systems);
   // the user's system and parts as long as any setting of it helps, then its parts, then others
-  std::vector<Change> settings = updates;
-  settings.insert(settings.end(), passes.begin(), passes.end());
-  if (auto best = best_setting(backend, scenario, settings, resolve)) return best;
+  if (auto best = best_setting(backend, scenario, settings.all(), resolve)) return best;
   std::vector<Change> pairs;
-  add_pairs(passes, updates, pairs);
-  add_pairs(batches, settings, pairs);
+  add_pairs(settings.passes, settings.updates, pairs);
+  add_pairs(batches, settings.all(), pairs);
   if (auto best = best_of(backend, pairs, resolve)) return best;
-  settings.insert(settings.end(), batches.begin(), batches.end());
-  for (const std::vector<Change>* others : {&parts, &systems}) {
-    if (auto best = best_of(backend, *others, resolve)) return best;
-    pairs.clear();
-    add_pairs(*others, settings, pairs);
-    if (auto best = best_of(backend, pairs, resolve)) return best;
-  }
+  for (const std::vector<Change>* others : {&parts, &systems})
+    if (auto best = best_with(backend, *others, settings.with(batches), resolve)) return best;
   return std::nullopt;
+}
+
+std::optional<Remedy> runnable_remedy(const Backend& backend, const Scenario& scenario,
+                                      const Resolve& resolve) {
+  std::vector<Change> batches, systems;
+  add_smaller_batches(scenario, most_pieces, batches);
+  add_other_systems(
+      scenario, [](const auto& one) { return runs_with(one).runnable; }, systems);
+  return best_with(backend, systems, settings_of(scenario).with(batches), resolve);
 }
 
 }  // namespace spillway::explore

@@ -33,4 +33,10 @@ using answer::Remedy;
 std::optional<Remedy> cheapest_remedy(const Backend& backend, const description::Scenario& scenario,
                                       const Resolve& resolve);
 
+/// The fastest of other systems that a program runs, alone or with a setting: for who cannot act on
+/// a remedy that only spillway runs.
+///   Result  nothing when none of them helps
+std::optional<Remedy> runnable_remedy(const Backend& backend, const description::Scenario& scenario,
+                                      const Resolve& resolve);
+
 }  // namespace spillway::explore

@@ -21,17 +21,17 @@ std::string remedy_command(const answer::Remedy& remedy, const std::string& scen
   return command;
 }
 
-view::Text remedy_words(const answer::Remedy& remedy) {
+view::Text remedy_words(const std::string& words, const result::Result& result) {
   return view::filled("It fits with {}: {} a step, {} tokens/s{}",
-                      {remedy.words, view::seconds(remedy.result.step_time_s),
-                       view::number(remedy.result.tokens_per_s), runs_with_words(remedy.result)});
+                      {words, view::seconds(result.step_time_s), view::number(result.tokens_per_s),
+                       runs_with_words(result)});
 }
 
 view::Document remedy_document(const answer::Remedy& remedy, const std::string& scenario,
                                const std::vector<std::string>& overrides) {
   view::Document document;
   document.title = "It fits with " + remedy.words;
-  document.say(remedy_words(remedy));
+  document.say(remedy_words(remedy.words, remedy.result));
   return document.add(view::Verbatim{"", "  " + remedy_command(remedy, scenario, overrides)}, true);
 }
 

@@ -15,7 +15,7 @@ std::string remedy_command(const answer::Remedy& remedy, const std::string& scen
                            const std::vector<std::string>& overrides);
 
 /// "It fits with 192 GiB of host memory: 12.0 s a step, 84 tokens/s; runs with DeepSpeed".
-view::Text remedy_words(const answer::Remedy& remedy);
+view::Text remedy_words(const std::string& words, const result::Result& result);
 
 /// A change that makes a scenario fit, in words and as a command to paste.
 ///   scenario   the file that was asked about

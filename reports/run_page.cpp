@@ -3,6 +3,7 @@
 #include "reports/compare_table.hpp"
 #include "reports/finished_run.hpp"
 #include "reports/phases.hpp"
+#include "reports/remedy_report.hpp"
 #include "reports/result/control.hpp"
 #include "reports/result/needs.hpp"
 #include "reports/result/what_if.hpp"
@@ -178,9 +179,7 @@ void add_timelines(Document& page, Runs runs) {
 void add_gains(Document& part, const PageRun& run) {
   const Result& r = run.result;
   for (const PageRemedy& remedy : run.remedies) {
-    part.add(Paragraph{filled("It fits with {}: {} a step, {} tokens/s.",
-                              {remedy.words, view::seconds(remedy.result.step_time_s),
-                               view::number(remedy.result.tokens_per_s)})});
+    part.add(Paragraph{remedy_words(remedy.words, remedy.result)});
     part.add(view::Verbatim{"", remedy.command});
   }
   if (!r.feasible() && run.remedies.empty())

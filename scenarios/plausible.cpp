@@ -182,6 +182,13 @@ std::optional<std::uint64_t> largest_count(std::string_view knob) {
   return std::nullopt;
 }
 
+std::vector<Complaint> implausible(const description::MachineFile& machine) {
+  const LocatedJson nothing;
+  Ranges ranges(nothing);
+  check_machine(machine, ranges);
+  return ranges.take();
+}
+
 std::vector<Complaint> implausible(const description::Scenario& scenario,
                                    const LocatedJson& written) {
   Ranges ranges(written);

@@ -17,6 +17,9 @@ namespace spillway::scenarios {
 std::vector<description::Complaint> implausible(const description::Scenario& scenario,
                                                 const LocatedJson& written);
 
+/// Of a machine alone; paths are of a scenario: "machine.gpu.memory".
+std::vector<description::Complaint> implausible(const description::MachineFile& machine);
+
 /// The most that is not refused of a count, by the path of its knob ("machine.storage.NAME.count").
 ///   Result  absent: its schema alone bounds it
 std::optional<std::uint64_t> largest_count(std::string_view knob);

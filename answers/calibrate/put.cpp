@@ -3,6 +3,7 @@
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/located_json.hpp"
+#include "scenarios/plausible.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -249,23 +250,51 @@ std::optional<DriveOf> drive_of(const MachineFile& machine, const Evidence& evid
 
 namespace {
 
+/// Why a number is none that a machine has: most often a unit that slipped, or a job of fio that
+/// measured something else; "": it is one.
+std::string reason_against(const Reading& reading, const json& machine) {
+  json with_it = machine;
+  place(with_it, reading.path) = written(reading);
+  for (const description::Complaint& one : scenarios::implausible(with_it.get<MachineFile>()))
+    if (one.path == "machine." + reading.path) return one.message + ": " + one.hint;
+  return "";
+}
+
+/// Drives that were measured at the same time did not know of a lower limit of all together that
+/// somebody took for theirs.
+void lift_limit(const description::StorageSpec& storage, const Reading& reading,
+                const std::string& source, answer::Calibration& into) {
+  const bool reads = reading.path.ends_with(".read");
+  if (reading.together < 2 || !(reads || reading.path.ends_with(".write"))) return;
+  const std::string path =
+      fmt::format("storage.{}.{}", storage.name, reads ? "array_read" : "array_write");
+  const auto limit = number_at(into.machine, path, reading.unit);
+  const double all = reading.value * static_cast<double>(reading.together);
+  if (limit && *limit < all)
+    put({path, reading.unit, all, ""}, limit, source + ", all of them together", into);
+}
+
 void put_reading(const MachineFile& before, const json& own, const Evidence& each, Reading reading,
                  answer::Calibration& into) {
   std::string why;
+  const description::StorageSpec* storage = nullptr;
   if (reading.path.starts_with(of_storage)) {
-    const description::StorageSpec& storage = storage_of(before, each);
-    why = reason_against(storage, reading);
+    storage = &storage_of(before, each);
+    why = reason_against(*storage, reading);
     reading.path =
-        fmt::format("storage.{}.{}", storage.name, reading.path.substr(of_storage.size()));
+        fmt::format("storage.{}.{}", storage->name, reading.path.substr(of_storage.size()));
   }
   if (why.empty()) why = reason_against(before, reading.path, reading.value);
   if (why.empty() && overrides_driver(each, reading, into.machine))
     why = "nvidia-smi has counted the cards";
-  if (why.empty())
-    put(reading, number_at(own, reading.path, reading.unit),
-        "measured: " + each.file + ", " + reading.how, into);
-  else
+  if (why.empty()) why = reason_against(reading, into.machine);
+  if (!why.empty()) {
     into.kept.push_back({reading.path, each.file, std::move(why)});
+    return;
+  }
+  const std::string source = "measured: " + each.file + ", " + reading.how;
+  put(reading, number_at(own, reading.path, reading.unit), source, into);
+  if (storage) lift_limit(*storage, reading, source, into);
 }
 
 }  // namespace

@@ -67,55 +67,48 @@ std::optional<result::Result> fastest_runnable(const explore::Backend& backend,
   return std::move(found.runnable);
 }
 
-/// A drive, where the machine has none: the systems that need one are not among the candidates.
-/// With it, and with what they lack then.
-std::optional<FitChange> with_a_drive(const explore::Backend& backend, const json& job,
-                                      const FitQuestion& question, FitAnswer& answer) {
-  const scenarios::DrivePart& drive = scenarios::part_catalogue().drives.front();
-  const std::string set =
-      fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive.name);
-  const CandidatesWith with_more = candidates_with(job, question, {set});
+/// What people do first, before anything else is looked for.
+struct FirstChange {
+  std::string words;
+  std::string set;
+};
+
+/// The job after a first change: the fastest way that people can run, or what it lacks then.
+std::optional<FitChange> after(const FirstChange& first, const explore::Backend& backend,
+                               const json& job, const FitQuestion& question, FitAnswer& answer) {
+  const CandidatesWith with_more = candidates_with(job, question, {first.set});
   try {
     const std::vector<Candidate> candidates = with_more({});
-    const auto fastest = fastest_runnable(backend, candidates, answer);
-    if (!fastest) {
-      Needs needs = needs_of(backend, candidates, with_more, answer.simulated);
-      answer.bounded += needs.bounded;
-      std::optional<FitChange> more = std::move(needs.change);
-      if (!more) return std::nullopt;
-      more->words = fmt::format("a {}, and {}", drive.name, more->words);
-      more->set.insert(more->set.begin(), set);
-      return more;
-    }
-    return FitChange{fmt::format("a {}, with {}", drive.name, way_and_batch(*fastest)),
-                     {set},
-                     fastest->tokens_per_s,
-                     fastest->price_usd};
+    if (const auto fastest = fastest_runnable(backend, candidates, answer))
+      return FitChange{fmt::format("{}, with {}", first.words, way_and_batch(*fastest)),
+                       {first.set},
+                       fastest->tokens_per_s,
+                       fastest->price_usd};
+    Needs needs = needs_of(backend, candidates, with_more, answer.simulated);
+    answer.bounded += needs.bounded;
+    std::optional<FitChange> more = std::move(needs.change);
+    if (!more) return std::nullopt;
+    more->words = fmt::format("{}, and {}", first.words, more->words);
+    more->set.insert(more->set.begin(), first.set);
+    return more;
   } catch (const description::ScenarioError&) {
-    return std::nullopt;  // the board has no place for it
+    return std::nullopt;  // the board has no place for the drive, or the model has no logits
   }
 }
 
-/// A loss that never holds whole logits, where all of them are what finds no room: nothing is
-/// bought.
-std::optional<FitChange> with_a_fused_loss(const explore::Backend& backend, const json& job,
-                                           const FitQuestion& question,
-                                           const description::Scenario& now, FitAnswer& answer) {
-  if (now.training.loss != description::LossKind::plain) return std::nullopt;
-  const std::string set = "training.loss=fused";
-  try {
-    const auto fastest = fastest_runnable(backend, candidates_with(job, question)({set}), answer);
-    if (!fastest) return std::nullopt;
-    return FitChange{
-        fmt::format("training.loss fused, such as Liger Kernel's or cut cross-entropy, "
-                    "with {}",
-                    way_and_batch(*fastest)),
-        {set},
-        fastest->tokens_per_s,
-        fastest->price_usd};
-  } catch (const description::ScenarioError&) {
-    return std::nullopt;  // the model has no logits
+/// A loss that never holds whole logits, which costs nothing; and a drive where the machine has
+/// none, as the systems that need one are not among the candidates then.
+std::vector<FirstChange> first_changes(const description::Scenario& now) {
+  std::vector<FirstChange> all;
+  if (now.training.loss == description::LossKind::plain)
+    all.push_back({"training.loss fused, such as Liger Kernel's or cut cross-entropy",
+                   "training.loss=fused"});
+  if (now.machine.storage.empty()) {
+    const std::string& drive = scenarios::part_catalogue().drives.front().name;
+    all.push_back(
+        {"a " + drive, fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive)});
   }
+  return all;
 }
 
 /// What is needed where nothing that people can run fits, and the cheaper way to it.
@@ -124,14 +117,12 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
   Needs needs = needs_of(backend, candidates, candidates_with(job, question), answer.simulated);
   answer.bounded += needs.bounded;
   answer.needs = std::move(needs.ways);
-  const description::Scenario& now = candidates.front().scenario;
-  answer.change = with_a_fused_loss(backend, job, question, now, answer);
-  if (!answer.change) {
-    answer.change = std::move(needs.change);
-    if (now.machine.storage.empty())
-      if (const auto drive = with_a_drive(backend, job, question, answer);
-          drive && (!answer.change || drive->price_usd < answer.change->price_usd))
-        answer.change = drive;
+  answer.change = std::move(needs.change);
+  for (const FirstChange& first : first_changes(candidates.front().scenario)) {
+    if (answer.change && answer.change->price_usd == answer.price_usd) break;  // nothing is bought
+    if (auto change = after(first, backend, job, question, answer);
+        change && (!answer.change || change->price_usd < answer.change->price_usd))
+      answer.change = std::move(change);
   }
   if (answer.fits || answer.needs.empty()) return;
   answer.needed_bytes = answer.needs.front().needed_bytes;

@@ -63,6 +63,8 @@ answer::Remedies find_remedies(const explore::Backend& asked, const Scenario& sc
   remedies.memory = explore::more_memory(backend, scenario, result, resolve);
   if (remedies.memory && on_memory) on_memory(*remedies.memory);
   remedies.change = explore::cheapest_remedy(backend, scenario, resolve);
+  if (remedies.change && !remedies.change->result.runs_with->runnable)
+    remedies.runnable = explore::runnable_remedy(backend, scenario, resolve);
   remedies.whole = backend.goes_on();
   return remedies;
 }

@@ -44,7 +44,7 @@ void take_result(result::Result result, Answer& answer) {
 }
 
 Change change_of(const answer::Remedy& remedy) {
-  std::string sentence = view::words(reports::remedy_words(remedy));
+  std::string sentence = view::words(reports::remedy_words(remedy.words, remedy.result));
   if (remedy.result.price_usd)
     sentence += "; the box for " + reports::human_price(*remedy.result.price_usd);
   return {remedy.words, std::move(sentence), remedy.overrides, remedy.result.step_time_s};
@@ -52,7 +52,7 @@ Change change_of(const answer::Remedy& remedy) {
 
 void take_remedies(const answer::Remedies& remedies, Answer& answer) {
   answer.changes.clear();
-  for (const auto* one : {&remedies.memory, &remedies.change})
+  for (const auto* one : {&remedies.memory, &remedies.change, &remedies.runnable})
     if (*one && !(*one)->words.empty()) answer.changes.push_back(change_of(**one));
 }
 

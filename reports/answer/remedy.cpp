@@ -20,6 +20,7 @@ void from_json(const nlohmann::json& json, Remedy& remedy) {
 void to_json(nlohmann::json& json, const Remedies& remedies) {
   json = {{"memory", or_null(remedies.memory)},
           {"change", or_null(remedies.change)},
+          {"runnable", or_null(remedies.runnable)},
           {"whole", remedies.whole},
           {"unanswered", remedies.unanswered}};
 }
@@ -27,6 +28,7 @@ void to_json(nlohmann::json& json, const Remedies& remedies) {
 void from_json(const nlohmann::json& json, Remedies& remedies) {
   read(json, "memory", remedies.memory);
   read(json, "change", remedies.change);
+  read(json, "runnable", remedies.runnable);
   read(json, "whole", remedies.whole);
   read(json, "unanswered", remedies.unanswered);
 }

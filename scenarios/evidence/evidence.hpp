@@ -16,7 +16,8 @@ struct Reading {
   std::string path;  ///< "pcie.h2d"; of a drive without its storage's name: "storage.read"
   std::string unit;  ///< bytes bytes_per_s flops_per_s s share count
   double value = 0;
-  std::string how;  ///< what was measured: "randread of 1 MiB, 4 jobs of depth 32"
+  std::string how;             ///< what was measured: "randread of 1 MiB, 4 jobs of depth 32"
+  std::uint64_t together = 1;  ///< drives of one storage that did so at the same time, each
 };
 
 /// Bytes per second and lane, each way, of PCI Express from its first generation on: transfers by

@@ -137,10 +137,12 @@ text::Text said_of(const Group& group) {
 struct Best {
   double rate = 0;
   std::string how;
+  std::uint64_t together = 1;
   void offer(double other, const Group& group) {
     if (other <= rate) return;
     rate = other;
     how = text::words(said_of(group));
+    together = group.targets;
   }
 };
 
@@ -249,9 +251,11 @@ void read_fio(const json& document, Evidence& into) {
       written.offer(group.written, group);
     }
   }
-  if (read.rate > 0) into.readings.push_back({"storage.read", "bytes_per_s", read.rate, read.how});
+  if (read.rate > 0)
+    into.readings.push_back({"storage.read", "bytes_per_s", read.rate, read.how, read.together});
   if (written.rate > 0)
-    into.readings.push_back({"storage.write", "bytes_per_s", written.rate, written.how});
+    into.readings.push_back(
+        {"storage.write", "bytes_per_s", written.rate, written.how, written.together});
   add_mixed(mixed, read.rate, written.rate, into);
   if (into.readings.empty() && into.notes.empty())
     refuse_file(into.file, into.kind + ": its jobs moved no bytes", "look at their errors");

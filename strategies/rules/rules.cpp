@@ -13,7 +13,7 @@ std::span<const rules::Table> rules::all() {
       optimizer_rules(), cpu_share_rules(), near_storage_rules(), paths_rules(),
       buffers_rules(),   loose_rules(),     staleness_rules(),    storage_rules(),
       training_rules(),  method_rules(),    expert_rules(),       checkpoint_rules(),
-      update_rules(),    by_layer_rules(),  fp8_rules(),
+      update_rules(),    by_layer_rules(),  fp8_rules(),          idle_rules(),
   };
   return tables;
 }

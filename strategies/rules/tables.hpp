@@ -28,5 +28,6 @@ Table training_rules();
 Table method_rules();
 Table fp8_rules();
 Table expert_rules();
+Table idle_rules();
 
 }  // namespace spillway::strategies::rules

@@ -102,6 +102,32 @@ TEST(Calibration, TakesNoRateOfAnArrayForThatOfADrive) {
   EXPECT_THAT(with(machine, {of_reads(7e9)}).moved, SizeIs(1));
 }
 
+// Four drives that read 7 GB/s each at the same time are not held to the 16 GB/s that somebody
+// assumed of them all; three of them tell as much of three.
+TEST(Calibration, LiftsTheLimitOfAnArrayThatWasMeasuredTogether) {
+  json machine = scenarios::read_machine("lohan_4090");
+  machine["storage"][0]["array_read"] = "16 GB/s";
+  machine["storage"][0]["count"] = 4;
+  const auto of = [&](double rate, std::uint64_t together) {
+    Evidence reads = of_reads(rate);
+    reads.readings[0].together = together;
+    return again(with(machine.get<MachineFile>(), {reads})).storage[0].array_read->value();
+  };
+  EXPECT_EQ(of(7e9, 4), 28e9);
+  EXPECT_EQ(of(7e9, 3), 21e9);
+  EXPECT_EQ(of(3e9, 4), 16e9);
+  EXPECT_EQ(of(7e9, 1), 16e9);
+}
+
+TEST(Calibration, KeepsItsOwnNumberWhereAFileSaysOneThatNoMachineHas) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  const answer::Calibration answer = with(machine, {of_reads(100)});
+  EXPECT_EQ(again(answer).storage[0].read, machine.storage[0].read);
+  EXPECT_THAT(answer.moved, IsEmpty());
+  ASSERT_THAT(answer.kept, SizeIs(1));
+  EXPECT_THAT(answer.kept[0].why, HasSubstr("beyond what exists: write between"));
+}
+
 TEST(Calibration, CountsCardsByTheDriverWhateverATopologyShows) {
   const MachineFile machine = scenarios::read_machine("gaming_4090");
   Evidence topology;

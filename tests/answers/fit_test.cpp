@@ -307,6 +307,23 @@ TEST(Fit, TakesALossWithoutWholeLogitsBeforeItSellsALargerCard) {
   EXPECT_TRUE(fit(sim(), question).runnable);
 }
 
+// A 14B's states need host memory in any case, and its logits no larger card where the loss is
+// fused.
+TEST(Fit, BuysNoLargerCardForLogitsBesideWhatIsBoughtAnyway) {
+  FitQuestion question = about("qwen2.5-14b", {"3060", "32G", "2T"});
+  question.systems = {"colossal_gemini", "zero_infinity"};
+  const FitAnswer answer = fit(sim(), question);
+  EXPECT_FALSE(answer.runnable);
+  ASSERT_TRUE(answer.change && answer.change->price_usd);
+  EXPECT_THAT(answer.change->words, testing::StartsWith("training.loss fused"));
+  EXPECT_THAT(answer.change->words, testing::HasSubstr(" of host memory"));
+  EXPECT_EQ(answer.change->set.front(), "training.loss=fused");
+  question.overrides = {"training.loss=fused"};
+  const FitAnswer fused = fit(sim(), question);
+  ASSERT_TRUE(fused.change);
+  EXPECT_EQ(fused.change->price_usd, answer.change->price_usd);
+}
+
 TEST(Fit, BuysADriveAndMemoryWhereTheyAreCheaperTogetherThanMemoryAlone) {
   const FitQuestion question = about("llama-3.1-8b", {"4090", "32G", ""});
   const FitAnswer answer = fit(sim(), question);

@@ -104,6 +104,12 @@ description::Scenario reread(const nlohmann::json& scenario) {
       .scenario;
 }
 
+std::vector<std::string> warnings_of(const nlohmann::json& scenario, const Overrides& overrides) {
+  return scenarios::read_scenario(scenario, overrides, known_systems(),
+                                  scenarios::Refuse::what_cannot_run)
+      .warnings;
+}
+
 Counted count(const description::Scenario& scenario) {
   CountingMachine machine(scenario);
   Counted counted;

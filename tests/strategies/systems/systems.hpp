@@ -32,6 +32,10 @@ const std::vector<std::string>& small_models();
 /// A resolved scenario's JSON, read again.
 description::Scenario reread(const nlohmann::json& scenario);
 
+/// What is said of a scenario when it is read.
+std::vector<std::string> warnings_of(const nlohmann::json& scenario,
+                                     const Overrides& overrides = {});
+
 /// One run of a scenario and what its machine counted.
 struct Counted {
   result::Result result;

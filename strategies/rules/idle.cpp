@@ -1,0 +1,180 @@
+#include "scenarios/description/names.hpp"
+#include "strategies/layout/landing.hpp"
+#include "strategies/rules/facts.hpp"
+#include "strategies/rules/tables.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+
+/// Settings that a person wrote and that nothing reads beside the other settings: legal, but an
+/// answer would be taken for theirs.
+namespace spillway::strategies::rules {
+
+namespace {
+
+using description::ActivationPolicy;
+using description::GradientPolicy;
+using description::Home;
+
+/// A setting, and what it is read by.
+struct Setting {
+  const char* path;
+  bool (*is_read)(const Case&);
+  const char* why_not;  ///< "changes nothing here: ..."
+};
+
+/// What people would have without writing it.
+const description::Parallel usual;
+
+bool has_stages(const Case& c) {
+  return c.parallel().pipeline > 1 || c.parallel().schedule == usual.schedule;
+}
+bool has_cuts(const Case& c) {
+  return c.parallel().pipeline > 1 || c.parallel().pipeline_cut == usual.pipeline_cut;
+}
+bool has_tensor_ranks(const Case& c) {
+  return c.parallel().tensor > 1 || c.parallel().sequence_parallel == usual.sequence_parallel;
+}
+bool has_context_ranks(const Case& c) {
+  return c.parallel().context > 1 || c.parallel().context_kind == usual.context_kind;
+}
+
+/// Weights come to the GPU for a layer: from another tier, or from the shares of other ranks.
+bool fetches_weights(const Case& c) {
+  const description::WeightsPart& weights = c.parts().weights;
+  return weights.home != Home::gpu || weights.experts_alone() || weights.experts_on_cpu() ||
+         weights.chunk || (c.parallel().zero_stage == 3 && c.parallel().replicas() > 1);
+}
+bool reads_weights_from_drives(const Case& c) { return c.parts().weights.home == Home::ssd; }
+bool has_pages(const Case& c) { return c.parts().weights.pool == description::PoolKind::pages; }
+bool has_buffers_of_one_size(const Case& c) { return has_equal_buffers(c.parts().weights.pool); }
+
+bool moves_saved_tensors(const Case& c) {
+  const ActivationPolicy policy = c.parts().activations.policy;
+  return moves_by_plan(policy) || policy == ActivationPolicy::offload;
+}
+
+bool sends_gradients_off(const Case& c) {
+  return c.parts().gradients.policy != GradientPolicy::resident;
+}
+/// Else they land in states that are pinned.
+bool copies_gradients_so(const Case& c) {
+  return c.parts().gradients.d2h != description::CopyMemory::pageable ||
+         !lands_in_states(c.scenario) || gradients_are_pageable(c.scenario);
+}
+bool sums_gradients_on_the_gpu(const Case& c) { return !sends_gradients_off(c); }
+bool writes_gradients(const Case& c) { return lie_on_storage(c.parts().gradients.policy); }
+bool shares_whole_gradients(const Case& c) {
+  return c.parallel().replicas() > 1 && c.parallel().zero_stage < 3;
+}
+
+bool keeps_states_on_drives(const Case& c) { return c.parts().optimizer.home == Home::ssd; }
+bool has_several_paths(const Case& c) { return c.parts().optimizer.paths.size() > 1; }
+bool has_ranks_at_the_same_drives(const Case& c) {
+  return keeps_states_on_drives(c) && c.scenario.node_ranks() > 1;
+}
+bool updates_by_subgroups(const Case& c) {
+  return updates_off_gpu(c) || c.parts().optimizer.home == Home::host;
+}
+bool uses_drives(const Case& c) {
+  return c.scenario.run.io_bench || !drive_users(c).empty() || keeps_states_on_drives(c) ||
+         writes_gradients(c);
+}
+
+constexpr const char* one_stage = "there is one stage";
+constexpr const char* stays = "weights stay on the GPU";
+constexpr const char* no_drive_states = "states are not on SSD";
+constexpr const char* nothing_moves = "no saved tensors are moved";
+constexpr const char* gradients_stay = "gradients stay on the GPU";
+constexpr const char* gpu_updates = "the GPU updates";
+
+constexpr Setting settings[] = {
+    {"parallel.schedule", has_stages, one_stage},
+    {"parallel.pipeline_cut", has_cuts, one_stage},
+    {"parallel.sequence_parallel", has_tensor_ranks, "parallel.tensor is 1"},
+    {"parallel.context_kind", has_context_ranks, "parallel.context is 1"},
+    {"strategy.weights.prefetch_blocks", fetches_weights, stays},
+    {"strategy.weights.prefetch_bucket", fetches_weights, stays},
+    {"strategy.weights.max_live", fetches_weights, stays},
+    {"strategy.weights.max_reuse", fetches_weights, stays},
+    {"strategy.weights.overlap", reads_weights_from_drives, "no weights are on SSD"},
+    {"strategy.weights.max_in_host", reads_weights_from_drives, "no weights are on SSD"},
+    {"strategy.weights.page", has_pages, "weights.pool is not \"pages\""},
+    {"strategy.weights.buffer_count", has_buffers_of_one_size,
+     "weights pass no pool of equal buffers"},
+    {"strategy.weights.buffer_size", has_buffers_of_one_size,
+     "weights pass no pool of equal buffers"},
+    {"strategy.activations.homes", moves_saved_tensors, nothing_moves},
+    {"strategy.activations.swap_bytes", moves_saved_tensors, nothing_moves},
+    {"strategy.gradients.d2h", sends_gradients_off, gradients_stay},
+    {"strategy.gradients.d2h", copies_gradients_so,
+     "gradients land in states, which gradients.pinned pins unless it is exact"},
+    {"strategy.gradients.staging_buffer", sends_gradients_off, gradients_stay},
+    {"strategy.gradients.init_copy", sends_gradients_off, gradients_stay},
+    {"strategy.gradients.pinned", sends_gradients_off, gradients_stay},
+    {"strategy.gradients.flush_tail", writes_gradients, "gradients are not on SSD"},
+    {"strategy.gradients.fused_accumulation", sums_gradients_on_the_gpu, "gradients leave the GPU"},
+    {"strategy.gradients.collective", shares_whole_gradients,
+     "no ranks of ZeRO-0, 1 or 2 share gradients"},
+    {"strategy.optimizer.ssd_share", keeps_states_on_drives, no_drive_states},
+    {"strategy.optimizer.pipeline_read", keeps_states_on_drives, no_drive_states},
+    {"strategy.optimizer.pipeline_write", keeps_states_on_drives, no_drive_states},
+    {"strategy.optimizer.buffers", keeps_states_on_drives, no_drive_states},
+    {"strategy.optimizer.host_fill", keeps_states_on_drives, no_drive_states},
+    {"strategy.optimizer.tier_lock", has_ranks_at_the_same_drives, "one rank has the drives"},
+    {"strategy.optimizer.adapt", has_several_paths, "states have one path"},
+    {"strategy.optimizer.host_cache", updates_by_subgroups, gpu_updates},
+    {"strategy.optimizer.order", updates_by_subgroups, gpu_updates},
+    {"strategy.optimizer.subgroup", updates_by_subgroups, gpu_updates},
+    {"strategy.optimizer.grouping", updates_by_subgroups, gpu_updates},
+    {"strategy.optimizer.fused_tensors", updates_by_subgroups, gpu_updates},
+    {"strategy.io_engine", uses_drives, "nothing is on drives"},
+};
+
+/// Of the strategy, as the system has it anyway.
+bool is_default(const Case& c, const std::string& path) {
+  constexpr std::string_view of_strategy = "strategy.";
+  if (!path.starts_with(of_strategy)) return false;
+  std::string pointer = "/" + path.substr(of_strategy.size());
+  std::replace(pointer.begin(), pointer.end(), '.', '/');
+  const nlohmann::json::json_pointer place(pointer);
+  const nlohmann::json said = c.parts(), defaults = *c.defaults;
+  return said.value(place, nlohmann::json()) == defaults.value(place, nlohmann::json());
+}
+
+/// Written settings that nothing reads, those with one reason together: "a, b".
+std::vector<std::string> idle_settings(const Case& c) {
+  std::vector<std::string> items;
+  if (!c.defaults || !streams(c)) return items;
+  const char* reason = "";
+  for (const Setting& one : settings) {
+    if (!c.says(one.path) || one.is_read(c) || is_default(c, one.path)) continue;
+    if (reason == std::string(one.why_not))
+      items.back() += std::string(", ") + one.path;
+    else
+      items.emplace_back(one.path);
+    reason = one.why_not;
+  }
+  return items;
+}
+
+constexpr Rule idle_rows[] = {
+    {.path = "{}",
+     .broken_by = idle_settings,
+     .warning =
+         [](const Case& c) {
+           const std::string first = c.item.substr(0, c.item.find(','));
+           const auto* found = std::find_if(std::begin(settings), std::end(settings),
+                                            [&](const Setting& one) { return one.path == first; });
+           return fmt::format("nothing reads {} here, as {}: {} nothing",
+                              c.item == first ? "it" : "them", found->why_not,
+                              c.item == first ? "it changes" : "they change");
+         }},
+};
+
+}  // namespace
+
+Table idle_rules() { return idle_rows; }
+
+}  // namespace spillway::strategies::rules
