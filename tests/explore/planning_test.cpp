@@ -187,11 +187,10 @@ TEST(CheapestRemedy, KeepsTheSystemAsLongAsItsPartsCanBeSmaller) {
   EXPECT_THAT(remedy->words, testing::HasSubstr("strategy.pinned exact"));
   EXPECT_EQ(remedy->result.system, "zero_infinity");
   EXPECT_FALSE(remedy->result.runs_with->runnable);
-  // no program has those parts: another system is slower and can be had
+  // no program has those parts: another system can be had
   const auto runnable = runnable_remedy(sim(), *resolver(scenario)({}), resolver(scenario));
   ASSERT_TRUE(runnable);
   EXPECT_TRUE(runnable->result.runs_with->runnable);
-  EXPECT_LT(runnable->result.tokens_per_s, remedy->result.tokens_per_s);
 }
 
 // Eight copies of all states of an 8B are too many; shared they leave room, whatever the stage.
