@@ -22,7 +22,7 @@ Simulation sample() {
   simulation.what_ifs = what_ifs_of(simulation.result);
   simulation.remedy =
       Remedies{Remedy{"64 GiB more", {"machine.host.memory=128 GiB"}, sample_that_fits()},
-               std::nullopt, false};
+               std::nullopt, std::nullopt, false};
   simulation.old_prices = "More than a year old: the prices of gpu.";
   simulation.warnings = {"a warning"};
   return simulation;
