@@ -25,19 +25,22 @@ struct Setting {
 };
 
 /// What people would have without writing it.
-const description::Parallel usual;
+const description::Parallel& usual() {
+  static const description::Parallel parallel;
+  return parallel;
+}
 
 bool has_stages(const Case& c) {
-  return c.parallel().pipeline > 1 || c.parallel().schedule == usual.schedule;
+  return c.parallel().pipeline > 1 || c.parallel().schedule == usual().schedule;
 }
 bool has_cuts(const Case& c) {
-  return c.parallel().pipeline > 1 || c.parallel().pipeline_cut == usual.pipeline_cut;
+  return c.parallel().pipeline > 1 || c.parallel().pipeline_cut == usual().pipeline_cut;
 }
 bool has_tensor_ranks(const Case& c) {
-  return c.parallel().tensor > 1 || c.parallel().sequence_parallel == usual.sequence_parallel;
+  return c.parallel().tensor > 1 || c.parallel().sequence_parallel == usual().sequence_parallel;
 }
 bool has_context_ranks(const Case& c) {
-  return c.parallel().context > 1 || c.parallel().context_kind == usual.context_kind;
+  return c.parallel().context > 1 || c.parallel().context_kind == usual().context_kind;
 }
 
 /// Weights come to the GPU for a layer: from another tier, or from the shares of other ranks.

@@ -26,20 +26,19 @@ System superoffload();
 System greedysnake();
 System zenflow();
 
-namespace {
-
-const System systems[] = {
-    resident(),        zero_offload(),   zero_infinity(), memascend(),   mlp_offload(), lohan(),
-    ssdtrain(),        teraio(),         g10(),           flashneuron(), capuchin(),    checkmate(),
-    colossal_gemini(), smart_infinity(), angel_ptm(),     stronghold(),  slideformer(), megatrain(),
-    superoffload(),    greedysnake(),    zenflow()};
-
-}  // namespace
-
-std::span<const System> catalogue() { return systems; }
+std::span<const System> catalogue() {
+  static const System systems[] = {resident(),        zero_offload(),   zero_infinity(),
+                                   memascend(),       mlp_offload(),    lohan(),
+                                   ssdtrain(),        teraio(),         g10(),
+                                   flashneuron(),     capuchin(),       checkmate(),
+                                   colossal_gemini(), smart_infinity(), angel_ptm(),
+                                   stronghold(),      slideformer(),    megatrain(),
+                                   superoffload(),    greedysnake(),    zenflow()};
+  return systems;
+}
 
 const System* find_system(const std::string& name) {
-  for (const System& system : systems)
+  for (const System& system : catalogue())
     if (name == system.name) return &system;
   return nullptr;
 }
