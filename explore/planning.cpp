@@ -120,6 +120,12 @@ void faster_gpu(Scenario& scenario) {
   if (gpu.reduction) gpu.reduction = *gpu.reduction * 2;
 }
 
+void faster_peers(Scenario& scenario) {
+  description::MachineFile& machine = scenario.machine;
+  for (auto* rate : {&machine.gpu.peer_rate, &machine.network.intra_node_per_gpu})
+    if (*rate) *rate = **rate * 2;
+}
+
 void faster_network(Scenario& scenario) {
   scenario.machine.network.per_gpu = scenario.machine.network.per_gpu * 2;
 }
@@ -326,6 +332,8 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
     steps.emplace_back(result::without + name, [name](Scenario& changed) {
       std::erase_if(changed.machine.storage, [&](const auto& one) { return one.name == name; });
     });
+  if (scenario.node_ranks() > 1 && !scenario.machine.peers_use_pcie())
+    steps.emplace_back("twice the gpu-to-gpu rate", faster_peers);
   if (scenario.nodes_in_use() > 1) steps.emplace_back("twice the network rate", faster_network);
   std::vector<Scenario> scenarios;
   for (const auto& [name, change] : steps) {

@@ -103,6 +103,13 @@ void add_drive(const DriveForecast& drive, view::Document& into) {
         ". ";
   else
     text += "Below 1 % used nothing follows from what it has used up. ";
+  constexpr double apart = 1.5;
+  if (drive.left_by_rating && drive.most_left && *drive.left_by_rating > apart * *drive.most_left)
+    text += filled(
+        "The machine file counts by the rating; with {} as storage.{}.endurance.rated it counts by "
+        "what the drive has used up. ",
+        {view::bytes(drive.written_bytes * 100 / static_cast<double>(drive.percent_used)),
+         drive.storage});
   if (drive.written_per_day)
     text += filled("The scenario writes {} a day to it. ", {view::bytes(*drive.written_per_day)});
   if (drive.run_bytes)

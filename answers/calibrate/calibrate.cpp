@@ -2,11 +2,13 @@
 
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
+#include "reports/result/needs.hpp"
 #include "scenarios/description/text.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/read_scenario.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 namespace spillway::answers {
@@ -20,9 +22,9 @@ namespace {
 /// The scenario on the machine before and after.
 struct Predicted {
   std::vector<description::Scenario> scenarios;
-  std::vector<std::optional<Result>> results;  ///< nothing: it does not fit
-  const Result* before() const { return results[0] ? &*results[0] : nullptr; }
-  const Result* after() const { return results[1] ? &*results[1] : nullptr; }
+  std::vector<Result> results;
+  const Result* before() const { return results[0].feasible() ? &results[0] : nullptr; }
+  const Result* after() const { return results[1].feasible() ? &results[1] : nullptr; }
 };
 
 description::Scenario on_machine(const CalibrateQuestion& question, const nlohmann::json& machine) {
@@ -37,11 +39,8 @@ Predicted predict(const explore::Backend& backend, const CalibrateQuestion& ques
                   const MachineFile& before, const nlohmann::json& after) {
   Predicted predicted;
   predicted.scenarios = {on_machine(question, before), on_machine(question, after)};
-  for (const explore::Outcome& each : explore::simulate_all(backend, predicted.scenarios)) {
-    Result result = explore::result_of(each);
-    predicted.results.push_back(result.feasible() ? std::optional(std::move(result))
-                                                  : std::nullopt);
-  }
+  for (const explore::Outcome& each : explore::simulate_all(backend, predicted.scenarios))
+    predicted.results.push_back(explore::result_of(each));
   return predicted;
 }
 
@@ -79,10 +78,26 @@ std::optional<double> step_of(const evidence::LoggedRun& run, const Predicted* p
   return {};
 }
 
+/// Samples of a step as a log has them and as the scenario does, where both are known and differ.
+std::optional<std::pair<double, double>> other_batch(const evidence::LoggedRun& run,
+                                                     const Predicted* predicted) {
+  constexpr double alike = 0.05;  // rates are rounded, and of some steps
+  if (!predicted || !run.step_s || !run.samples_per_s) return {};
+  const description::Scenario& scenario = predicted->scenarios[0];
+  const double logged = *run.step_s * *run.samples_per_s;
+  const auto own =
+      static_cast<double>(scenario.training.micro_batch * scenario.training.gradient_accumulation *
+                          scenario.parallel.data);
+  if (std::abs(logged - own) <= alike * own) return {};
+  return std::pair(logged, own);
+}
+
 answer::LoggedRun compared(const std::string& file, const evidence::LoggedRun& logged,
                            const Predicted* predicted) {
   answer::LoggedRun run{file, logged.program, logged.logged, {}, {}};
-  add(run, "step", "s", step_of(logged, predicted), predicted,
+  // steps of other samples are other work
+  const Predicted* of_step = other_batch(logged, predicted) ? nullptr : predicted;
+  add(run, "step", "s", step_of(logged, predicted), of_step,
       [](const Result& result) { return result.step_time_s; });
   add(run, "samples a second", "per_s", logged.samples_per_s, predicted,
       [](const Result& result) { return result.samples_per_s; });
@@ -129,6 +144,34 @@ std::optional<text::Text> another_card(const MachineFile& before, const Evidence
   return {};
 }
 
+/// Why nothing, or not all, is predicted beside what was logged.
+void note_what_is_not_predicted(const Evidence& each, const Predicted& predicted,
+                                std::vector<text::Text>& notes) {
+  for (const bool after : {false, true}) {
+    const Result& result = predicted.results[after ? 1 : 0];
+    if (result.feasible()) continue;
+    text::Text note(after ? "the scenario is predicted not to fit on the machine after"
+                          : "the scenario is predicted not to fit on the machine before");
+    const char* sign = ": ";
+    for (const result::TierNeed& tier : result::shortages_of(result)) {
+      note += text::filled("{}{} needs {} of {}", {sign, tier.tier, text::memory(tier.needed),
+                                                   text::memory(tier.capacity)});
+      sign = ", ";
+    }
+    if (!each.runs.empty())
+      note +=
+          "; what was logged did run: it is another training, or this one "
+          "takes less";
+    notes.push_back(std::move(note));
+  }
+  for (const evidence::LoggedRun& run : each.runs)
+    if (const auto samples = other_batch(run, &predicted))
+      notes.push_back(text::filled(
+          "a step of {} has {} samples, and one of the scenario {}: set training.micro_batch and "
+          "training.gradient_accumulation so that they agree",
+          {run.program, text::plain(std::round(samples->first)), text::plain(samples->second)}));
+}
+
 void add_shortfalls(const Evidence& each, answer::Calibration& into) {
   for (const evidence::Shortfall& one : each.shortfalls)
     into.shortfalls.push_back({each.file, one.what, one.unit, one.rated, one.found, one.remedy});
@@ -159,6 +202,8 @@ answer::Calibration calibrate(const explore::Backend& backend, const CalibrateQu
       answer.files.back().notes.push_back(another_drive(*drive->storage));
     if (auto card = another_card(before, each))
       answer.files.back().notes.push_back(std::move(*card));
+    if (predicted && (each.drive || !each.runs.empty()))
+      note_what_is_not_predicted(each, *predicted, answer.files.back().notes);
     add_shortfalls(each, answer);
     for (const evidence::LoggedRun& run : each.runs)
       answer.runs.push_back(compared(each.file, run, predicted ? &*predicted : nullptr));

@@ -26,10 +26,10 @@ double checkpoints_of(const result::Result& run, const description::StorageSpec&
 }
 
 /// Left by the drive's own percentage. `used` is rounded to whole percent, so the endurance lies
-/// between what half a percent more and less would make of it.
+/// between what half a percent more and less would make of it; 255 stands for all above 254.
 void by_percentage(answer::DriveForecast& forecast) {
   const double used = static_cast<double>(forecast.percent_used);
-  if (used < 1 || used >= 255) return;
+  if (used < 1) return;
   const double written = forecast.written_bytes;
   const auto left = [&](double percent) {
     return std::max(0.0, written * (100 - percent) / percent);

@@ -9,6 +9,7 @@
 #include "reports/human.hpp"
 #include "strategies/counting/counting_machine.hpp"
 #include "strategies/decide/decide.hpp"
+#include "strategies/layout/prepared.hpp"
 #include "strategies/run/counting_probe.hpp"
 #include "strategies/run/numerics.hpp"
 
@@ -122,14 +123,16 @@ void compare_weights(const ValidateQuestion& question, const ValidationPlan& pla
   // as many steps as were done, whatever a system measures or warms up with
   reference.run.steps = 1;
   reference.run.warmup_steps = run.trained.losses.size() - 1;
-  const strategies::Decision decision =
-      strategies::repeating(strategies::decide_settled(reference, (*plan.decision)->prepared,
-                                                       strategies::counting_probe()),
-                            run.delays);
+  // its program is the run's, unless that is cut into stages which the reference has not
+  std::shared_ptr<const strategies::Prepared> prepared = (*plan.decision)->prepared;
+  if (reference.parallel.pipeline != plan.scenario.parallel.pipeline)
+    prepared = std::make_shared<const strategies::Prepared>(strategies::prepare(reference));
+  const strategies::Decision decision = strategies::repeating(
+      strategies::decide_settled(reference, prepared, strategies::counting_probe()), run.delays);
   strategies::CountingMachine counting(reference);
   const result::Result peaks = strategies::run(counting, decision, "counting");
-  const MemoryNeed need = memory_need(
-      reference, peaks, (*plan.decision)->prepared->model.parameters.value(), plan.device.cuda());
+  const MemoryNeed need =
+      memory_need(reference, peaks, prepared->model.parameters.value(), plan.device.cuda());
   if (!peaks.feasible() || need.total() > hw_backend::usable_memory()) {
     note_lost(nullptr, validation);
     validation.notes.push_back(text::filled(

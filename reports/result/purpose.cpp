@@ -214,7 +214,7 @@ constexpr PurposeRow rows[] = {
      flat_weights, "weights at home elsewhere"},
     {"ssd", P::optimizer_states, "optimizer_states",
      "the optimizer's momentum and variance, and the fp32 weights with them", L::permanent,
-     ssd_states, "bf16 states, a cache in host memory"},
+     ssd_states, "bf16 states, a smaller optimizer.ssd_share"},
     {"ssd", P::gradients, "gradients", "gradients until the optimizer reads them", L::permanent,
      ssd_gradients, "gradients in host memory"},
     {"ssd", P::activations, "activations", "activations between forward and backward", L::pass,

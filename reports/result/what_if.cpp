@@ -9,11 +9,11 @@ namespace {
 
 bool takes_away(const std::string& what_if) { return what_if.starts_with(without); }
 
-constexpr const char *page_cache = "page cache", *launches = "launches";
+constexpr const char *page_cache = "page cache", *launches = "launches", *peers = "gpu-to-gpu";
 
 /// "gpu" of "twice the gpu rate"; "" of what is about drives.
 std::string resource_of(const std::string& what_if) {
-  for (const char* name : {page_cache, launches, "gpu", "pcie", "cpu", "network"})
+  for (const char* name : {page_cache, launches, peers, "gpu", "pcie", "cpu", "network"})
     if (what_if.find(name) != std::string::npos) return name;
   return "";
 }
@@ -43,7 +43,7 @@ double busy(const std::string& resource, const Utilization& share) {
 text::Text no_wait(const std::string& what_if, const Result& r) {
   constexpr double all_the_time = 0.95;
   const std::string name = relieved_by(what_if, r);
-  if (name == page_cache || name == launches)
+  if (name == page_cache || name == launches || name == peers)
     return "what waits for it waits for something else as long";
   const double share = busy(resource_of(what_if), r.utilization);
   if (share == 0) return "no step uses " + name;

@@ -68,7 +68,8 @@ void read_json(const std::string& text, Evidence& into) {
 bool read_log(std::string_view text, Evidence& into) {
   if (has(text, "elapsed time per iteration (ms)"))
     read_megatron_log(text, into);
-  else if (has(text, "SamplesPerSec=") || has(text, "Max_MA ") || has(text, "time (ms) |"))
+  else if (has(text, "SamplesPerSec=") || has(text, "Max_MA ") || has(text, "time (ms) |") ||
+           has(text, "iter time (s):"))
     read_deepspeed_log(text, into);
   else if (has(text, "'train_runtime'") || has(text, "{'loss'"))
     read_trainer_log(text, into);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 namespace spillway::evidence {
 
@@ -38,6 +39,21 @@ double steps_of_progress(std::string_view line) {
   const bool whole = digits && done.ends_with(all) &&
                      (done.size() == all.size() || done[done.size() - all.size() - 1] == ' ');
   return whole ? std::stod(std::string(all)) : 0;
+}
+
+/// Steps of a training whose end `line` tells: of the bars that are through, as those of an
+/// evaluation are too, the one that its rate and its run time come nearest to.
+double steps_of_training(std::string_view line, const std::vector<double>& bars) {
+  constexpr double rounding = 0.0005;  // of a rate
+  const auto rate = number_after(line, "'train_steps_per_second'");
+  const auto runtime = number_after(line, "'train_runtime'");
+  if (!rate || !runtime) return bars.empty() ? 0 : bars.back();
+  const auto off = [&](double steps) { return std::abs(steps - *rate * *runtime); };
+  double nearest = 0;
+  for (const double steps : bars)
+    if (off(steps) <= rounding * *runtime + 1 && (nearest == 0 || off(steps) < off(nearest)))
+      nearest = steps;
+  return nearest;
 }
 
 void put(LoggedRun run, Evidence& into, const char* hint) {
@@ -188,15 +204,15 @@ void read_trainer_state(const json& document, Evidence& into) {
 void read_trainer_log(std::string_view text, Evidence& into) {
   into.kind = "output of Hugging Face's Trainer";
   LoggedRun run;
-  double steps = 0;
+  std::vector<double> bars;
   for (const std::string_view line : lines_of(text))
-    if (const double through = steps_of_progress(line); through > 0) steps = through;
+    if (const double through = steps_of_progress(line); through > 0) bars.push_back(through);
   for (const std::string_view line : lines_of(text)) {
     if (line.find("'loss'") != std::string_view::npos) ++run.logged;
     if (line.find("'train_runtime'") == std::string_view::npos) continue;
     take(number_after(line, "'train_samples_per_second'"),
          number_after(line, "'train_steps_per_second'"), number_after(line, "'train_runtime'"),
-         steps, run);
+         steps_of_training(line, bars), run);
   }
   put(std::move(run), into, "name trainer_state.json, which has the run time and the steps");
 }

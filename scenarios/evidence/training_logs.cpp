@@ -78,17 +78,39 @@ std::optional<double> step_of(const Series& phases) {
   return *forward + *backward + *update;
 }
 
-void put_phases(const Series& phases, LoggedRun& run) {
+/// Of each of the `steps` that a line of times is the sum of.
+void put_phases(const Series& phases, LoggedRun& run, double steps = 1) {
   for (const std::string& name : phases.names())
-    run.phases_s.emplace_back(name, *phases.middle(name));
+    run.phases_s.emplace_back(name, *phases.middle(name) / steps);
 }
+
+/// "steps: 20 loss: 1.2 iter time (s): 1.234 samples/sec: 6.483": DeepSpeed's pipelines tell the
+/// mean of the steps since they told it last, and sums of their timers.
+///   Source  DeepSpeed runtime/pipe/engine.py, PipelineEngine.train_batch
+struct PipelineSteps {
+  double last = 0;
+  std::vector<double> between;
+
+  void add(std::string_view line, Series& told) {
+    const auto mean = number_after(line, "iter time (s):");
+    const auto step = number_after(line, "steps:");
+    if (!mean || !step) return;
+    told.add("step", mean);
+    told.add("samples", number_after(line, "samples/sec:"));
+    if (*step > last) between.push_back(*step - last);
+    last = *step;
+  }
+  double each() const { return between.empty() ? 1 : median(between); }
+};
 
 }  // namespace
 
 void read_deepspeed_log(std::string_view text, Evidence& into) {
   into.kind = "log of DeepSpeed";
   Series told, phases;
+  PipelineSteps pipeline;
   for (const std::string_view line : lines_of(text)) {
+    pipeline.add(line, told);
     const auto running = number_after(line, "RunningAvgSamplesPerSec");
     const auto current = number_after(line, "CurrSamplesPerSec");
     told.add("samples", current   ? current
@@ -106,10 +128,10 @@ void read_deepspeed_log(std::string_view text, Evidence& into) {
   run.samples_per_s = told.middle("samples");
   run.gpu_bytes = told.most("gpu");
   run.host_bytes = told.most("host");
-  run.step_s = step_of(phases);
-  run.logged = std::max({told.count("samples"), phases.count("step"),
+  run.step_s = told.has("step") ? told.middle("step") : step_of(phases);
+  run.logged = std::max({told.count("samples"), told.count("step"), phases.count("step"),
                          phases.count("step_microstep"), told.count("gpu")});
-  put_phases(phases, run);
+  put_phases(phases, run, pipeline.each());
   if (run.logged == 0)
     refuse_file(into.file, "a log of DeepSpeed without times and without memory",
                 "set steps_per_print to 1 and wall_clock_breakdown to true");

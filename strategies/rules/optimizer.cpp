@@ -18,6 +18,7 @@ const OptimizerPart& optimizer_of(const Case& subject) { return subject.parts().
 
 /// The GPU updates some sub-groups beside the CPU.
 bool is_shared_out(const Case& subject) { return optimizer_of(subject).cpu_share != 1; }
+constexpr const char* host_cache = "strategy.optimizer.host_cache";
 constexpr const char* wait = "strategy.optimizer.wait";
 constexpr const char* kernels = "strategy.optimizer.kernels";
 bool is_fused(const Case& subject) {
@@ -182,6 +183,16 @@ constexpr Rule optimizer_rows[] = {
          "only an update on the GPU, behind backward, of weights, gradients and states that stay "
          "there has all gradients to copy",
      .hint = "use false"},
+    {.path = host_cache,
+     .holds =
+         [](const Case& c) {
+           const auto& room = optimizer_of(c).host_cache;
+           return !c.says(host_cache) || !room || room->value() == 0 ||
+                  optimizer_of(c).home != Home::ssd ||
+                  optimizer_of(c).order == SubgroupOrder::alternating;
+         },
+     .warning = "sub-groups stay in host memory only with optimizer.order alternating, or where "
+                "optimizer.buffers hold all of them"},
     {.path = wait,
      .holds =
          [](const Case& c) {

@@ -202,5 +202,45 @@ TEST(Calibration, ComparesRatesOfACardWithThoseOfACard) {
   EXPECT_NEAR(step.logged / *step.after, *rate.after / rate.logged, 1e-9);
 }
 
+/// What is said of a log beside the scenario "tiny".
+std::vector<std::string> notes_beside(const char* log, const std::vector<std::string>& overrides) {
+  const explore::Backend sim{"sim", sim::open_sim_machine, sim::prepare_sim};
+  const std::string file = testing::TempDir() + std::to_string(getpid()) + "ds.log";
+  std::ofstream(file) << log;
+  CalibrateQuestion question;
+  question.machine = "l40s_server";
+  question.files = {file};
+  question.scenario = "tiny";
+  question.overrides = overrides;
+  const answer::Calibration answer = calibrate(sim, question);
+  std::remove(file.c_str());
+  return text::words_of(answer.files.at(0).notes);
+}
+
+TEST(Calibration, SaysThatALoggedStepHasOtherSamples) {
+  const char* log = "steps: 10 loss: 2.1 iter time (s): 2.000 samples/sec: 16.0\n";
+  EXPECT_THAT(notes_beside(log, {"training.micro_batch=4", "training.gradient_accumulation=2"}),
+              testing::Contains(HasSubstr("has 32 samples, and one of the scenario 8")));
+  EXPECT_THAT(notes_beside(log, {"training.micro_batch=16", "training.gradient_accumulation=2"}),
+              IsEmpty());
+}
+
+TEST(Calibration, SaysThatWhatRanIsPredictedNotToFit) {
+  const char* log = "steps: 10 loss: 2.1 iter time (s): 2.000 samples/sec: 4.0\n";
+  EXPECT_THAT(notes_beside(log, {"model=llama-3.1-70b", "training.micro_batch=8",
+                                 "training.gradient_accumulation=1", "strategy.system=resident"}),
+              testing::Contains(HasSubstr("not to fit on the machine before: gpu needs")));
+}
+
+TEST(DriveForecast, OfADriveBeyondItsEnduranceLeavesNothing) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  const Evidence worn =
+      of_drive("s.json", 255, 9e15, static_cast<double>(machine.storage[0].capacity.value()));
+  const answer::DriveForecast said =
+      forecast(worn, *drive_of(machine, worn), nullptr, "2026-11-25");
+  EXPECT_EQ(said.least_left, 0.0);
+  EXPECT_EQ(said.most_left, 0.0);
+}
+
 }  // namespace
 }  // namespace spillway::answers::calibrate_test

@@ -67,6 +67,17 @@ TEST(Validate, WaitsForAYesWhenItIsToAsk) {
   EXPECT_EQ(yes.json()["schema"], "spillway/validation/1");
 }
 
+// The reference has one stage where no weight is on several.
+TEST(Validate, ComparesStagesWithAModelThatIsWhole) {
+  const Server server;
+  const Ended ended = server.validate(
+      "--on a --json --set strategy.system=resident --set parallel.zero_stage=0 --set "
+      "parallel.pipeline=2 --set training.gradient_accumulation=2 --set "
+      "model.tie_word_embeddings=false");
+  ASSERT_EQ(ended.exit, 0) << ended.err;
+  EXPECT_EQ(ended.json()["weights_equal"], true);
+}
+
 TEST(Validate, PutsBothRunsOnOneTimeLine) {
   const Server server;
   const Ended ended = server.validate("--on a --no-reference --json --trace t.json");

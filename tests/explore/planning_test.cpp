@@ -48,6 +48,24 @@ TEST(WhatNext, HalvesAStepOfTheGpuAloneWithTwiceTheGpu) {
     EXPECT_NEAR(*next.at(elsewhere).step_time_s, now, 1e-12) << elsewhere;
 }
 
+// Four cards without NVLink that share each layer's products send more than they compute.
+TEST(WhatNext, ShortensAStepThatWaitsForOtherGpusWithAFasterWayToThem) {
+  json scenario = on_gaming_box("llama-3.2-3b", "resident");
+  scenario["machine"] = "l40s_server";
+  scenario["parallel"] = {{"tensor", 4}, {"zero_stage", 0}};
+  scenario["training"]["micro_batch"] = 1;
+  scenario["training"]["sequence"] = 4096;
+  const result::Result now = with_what_ifs(sim(), simulate(sim(), *resolver(scenario)({})));
+  ASSERT_TRUE(now.feasible());
+  const double faster = *now.next.at("twice the gpu-to-gpu rate").step_time_s;
+  EXPECT_LT(faster, 0.9 * now.step_time_s);
+  const auto as_written = resolver(scenario)(
+      {"machine.gpu.peer_rate=" +
+       std::to_string(2 * resolver(scenario)({})->machine.gpu.peer_rate->value() / 1e9) + " GB/s"});
+  EXPECT_NEAR(simulate(sim(), *as_written).step_time_s, faster, 1e-3 * faster);
+  EXPECT_FALSE(next_of(on_gaming_box("gpt2", "resident")).contains("twice the gpu-to-gpu rate"));
+}
+
 TEST(WhatNext, ShortensAStepThatWaitsForTheDriveWithOneMoreDrive) {
   const json scenario = on_gaming_box("gpt2", "zero_infinity");
   const double now = simulate(sim(), *resolver(scenario)({})).step_time_s;

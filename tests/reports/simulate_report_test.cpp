@@ -52,6 +52,14 @@ TEST(SimulateReport, SaysWhatEachPhaseWaitsFor) {
                                 "12.0 s for the update.\n"));
 }
 
+// Time for which ranks wait for each other is in there too.
+TEST(SimulateReport, NamesOtherGpusWhereThereAreSome) {
+  Result result = sample_that_fits();
+  result.io.network = 1;
+  EXPECT_THAT(stalls_sentence(result, {200}),
+              HasSubstr("for the SSD or other GPUs, 250 ms for the host or other GPUs and "));
+}
+
 // Its time holds that of the check, so what is busy in it does too.
 TEST(SimulateReport, CountsTheOverflowCheckIntoTheUpdate) {
   result::Result run;

@@ -292,6 +292,21 @@ TEST(Evidence, OfDeepSpeedAreStepsPhasesAndPeaks) {
   EXPECT_EQ(run.host_bytes.value(), 41.5 * 1024 * 1024 * 1024);
 }
 
+// Every ten steps, the sum of ten.
+TEST(Evidence, OfDeepSpeedsPipelinesAreMeansOfTheStepsBetween) {
+  const Written file(
+      "[Rank 0] steps: 10 loss: 2.1 iter time (s): 1.234 samples/sec: 6.483\n"
+      "[Rank 0] time (ms) | pipe_send_output: 120.00 | batch_input: 40.00 | forward: 3000.00 | "
+      "backward: 7000.00 | step: 1000.00\n"
+      "[Rank 0] steps: 20 loss: 2.0 iter time (s): 1.236 samples/sec: 6.472\n"
+      "[Rank 0] time (ms) | pipe_send_output: 120.00 | batch_input: 40.00 | forward: 3000.00 | "
+      "backward: 7000.00 | step: 1000.00\n");
+  const LoggedRun run = read_evidence(file.path()).runs.at(0);
+  EXPECT_NEAR(run.step_s.value(), 1.235, 1e-9);
+  EXPECT_NEAR(run.samples_per_s.value(), (6.483 + 6.472) / 2, 1e-9);
+  EXPECT_THAT(run.phases_s, testing::Contains(testing::Pair("backward", testing::DoubleEq(0.7))));
+}
+
 TEST(Evidence, OfMegatronAreIterationsAndTimers) {
   const Evidence log = shipped("megatron.log");
   ASSERT_THAT(log.runs, SizeIs(1));
@@ -324,6 +339,16 @@ TEST(Evidence, OfTheTrainerAreTheRunTimeAndItsSteps) {
   EXPECT_THAT(refusal_of("{'train_runtime': 8000.0, 'train_samples_per_second': 0.005, "
                          "'train_steps_per_second': 0.003}\n"),
               HasSubstr("three decimals"));
+}
+
+TEST(Evidence, OfTheTrainerAreTheStepsOfItsTrainingWhateverItEvaluates) {
+  const Written file(
+      "100%|##########| 50/50 [01:10<00:00,  1.40s/it]\n"
+      "100%|##########| 200/200 [30:00<00:00,  9.00s/it]\n"
+      "{'train_runtime': 1800.0, 'train_samples_per_second': 0.889, "
+      "'train_steps_per_second': 0.111}\n"
+      "100%|##########| 50/50 [01:10<00:00,  1.40s/it]\n");
+  EXPECT_NEAR(read_evidence(file.path()).runs.at(0).step_s.value(), 9, 1e-9);
 }
 
 TEST(Evidence, OfATableAreALineARun) {

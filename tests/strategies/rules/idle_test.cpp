@@ -58,6 +58,17 @@ TEST(IdleSettings, AreThoseThatChangeNothing) {
   }
 }
 
+// Its slots would be full of what the next update needs last.
+TEST(IdleSettings, OfACacheSayWhatItTakes) {
+  const char* const said =
+      "strategy.optimizer.host_cache: sub-groups stay in host memory only with";
+  EXPECT_THAT(said_of("zero_infinity", {"strategy.optimizer.host_cache=1 GiB"}),
+              Contains(HasSubstr(said)));
+  EXPECT_THAT(said_of("zero_infinity", {"strategy.optimizer.host_cache=1 GiB",
+                                        "strategy.optimizer.order=alternating"}),
+              Each(Not(HasSubstr(said))));
+}
+
 TEST(IdleSettings, AreNotThoseThatAreRead) {
   EXPECT_THAT(said_of("zero_infinity",
                       {"strategy.optimizer.buffers=8", "strategy.weights.max_live=5e6 params",
