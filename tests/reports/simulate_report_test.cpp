@@ -54,7 +54,7 @@ TEST(SimulateReport, SaysWhatEachPhaseWaitsFor) {
 
 // Time for which ranks wait for each other is in there too.
 TEST(SimulateReport, NamesOtherGpusWhereThereAreSome) {
-  Result result = sample_that_fits();
+  result::Result result = sample_that_fits();
   result.io.network = 1;
   EXPECT_THAT(stalls_sentence(result, {200}),
               HasSubstr("for the SSD or other GPUs, 250 ms for the host or other GPUs and "));
