@@ -2,7 +2,6 @@
 
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
-#include "reports/result/needs.hpp"
 #include "scenarios/description/text.hpp"
 #include "scenarios/read_machine.hpp"
 #include "scenarios/read_scenario.hpp"
@@ -152,12 +151,9 @@ void note_what_is_not_predicted(const Evidence& each, const Predicted& predicted
     if (result.feasible()) continue;
     text::Text note(after ? "the scenario is predicted not to fit on the machine after"
                           : "the scenario is predicted not to fit on the machine before");
-    const char* sign = ": ";
-    for (const result::TierNeed& tier : result::shortages_of(result)) {
-      note += text::filled("{}{} needs {} of {}", {sign, tier.tier, text::memory(tier.needed),
-                                                   text::memory(tier.capacity)});
-      sign = ", ";
-    }
+    const result::Infeasible& why = *result.infeasible;
+    note += text::filled(": {} finds no room in {} memory of {}",
+                         {why.purpose, why.tier, text::memory(why.capacity_bytes)});
     if (!each.runs.empty())
       note +=
           "; what was logged did run: it is another training, or this one "

@@ -229,7 +229,7 @@ TEST(Calibration, SaysThatWhatRanIsPredictedNotToFit) {
   const char* log = "steps: 10 loss: 2.1 iter time (s): 2.000 samples/sec: 4.0\n";
   EXPECT_THAT(notes_beside(log, {"model=llama-3.1-70b", "training.micro_batch=8",
                                  "training.gradient_accumulation=1", "strategy.system=resident"}),
-              testing::Contains(HasSubstr("not to fit on the machine before: gpu needs")));
+              testing::Contains(HasSubstr("finds no room in gpu memory of ")));
 }
 
 TEST(DriveForecast, OfADriveBeyondItsEnduranceLeavesNothing) {

@@ -51,8 +51,9 @@ TEST(Calibrate, LowersRatesOnceForAllCardsOnNarrowLinks) {
 
 TEST(Calibrate, ShowsWhatIsPredictedBesideWhatWasLogged) {
   const Workplace place;
-  const Ended made = shell(place, "spillway calibrate gaming_4090 --scenario tiny --from " +
-                                      evidence + "fio.json " + evidence + "deepspeed.log --json");
+  const Ended made = shell(
+      place, "spillway calibrate gaming_4090 --scenario tiny --set training.micro_batch=8 --from " +
+                 evidence + "fio.json " + evidence + "deepspeed.log --json");
   ASSERT_EQ(made.exit, 0) << made.err;
   const json run = made.json().at("runs").at(0);
   EXPECT_EQ(run.at("program"), "DeepSpeed");

@@ -304,7 +304,7 @@ constexpr Breaks of_optimizer[] = {
      }},
     {"zero_infinity",
      [](Scenario& s) {
-       s.strategy.optimizer.buffers = 3;
+       s.strategy.optimizer.buffers = 3, s.strategy.optimizer.host_cache = Bytes(1);
        s.strategy.optimizer.pipeline_read = s.strategy.optimizer.pipeline_write = true;
      }},
 };
