@@ -168,8 +168,9 @@ constexpr Rule idle_rows[] = {
      .warning =
          [](const Case& c) {
            const std::string first = c.item.substr(0, c.item.find(','));
-           const auto* found = std::find_if(std::begin(settings), std::end(settings),
-                                            [&](const Setting& one) { return one.path == first; });
+           const auto* found = std::find_if(
+               std::begin(settings), std::end(settings),
+               [&](const Setting& one) { return one.path == first && !one.is_read(c); });
            return fmt::format("nothing reads {} here, as {}: {} nothing",
                               c.item == first ? "it" : "them", found->why_not,
                               c.item == first ? "it changes" : "they change");

@@ -26,6 +26,10 @@ TEST(IdleSettings, AreNamedWithTheReasonTogether) {
                       {"strategy.optimizer.buffers=8", "strategy.optimizer.pipeline_read=true"}),
               Contains("strategy.optimizer.pipeline_read, strategy.optimizer.buffers: nothing "
                        "reads them here, as states are not on SSD: they change nothing"));
+  EXPECT_THAT(said_of("zero_offload", {"strategy.weights.home=gpu", "parallel.zero_stage=2",
+                                       "strategy.gradients.d2h=pageable"}),
+              Contains(HasSubstr("strategy.gradients.d2h: nothing reads it here, as gradients land "
+                                 "in states")));
   EXPECT_THAT(said_of("resident", {"parallel.schedule=gpipe"}),
               Contains("parallel.schedule: nothing reads it here, as there is one stage: it "
                        "changes nothing"));
