@@ -155,9 +155,7 @@ void note_what_is_not_predicted(const Evidence& each, const Predicted& predicted
     note += text::filled(": {} finds no room in {} memory of {}",
                          {why.purpose, why.tier, text::memory(why.capacity_bytes)});
     if (!each.runs.empty())
-      note +=
-          "; what was logged did run: it is another training, or this one "
-          "takes less";
+      note += "; what was logged did run: it is another training, or this one takes less";
     notes.push_back(std::move(note));
   }
   for (const evidence::LoggedRun& run : each.runs)

@@ -1,10 +1,8 @@
-#include "scenarios/description/names.hpp"
 #include "strategies/layout/landing.hpp"
 #include "strategies/rules/facts.hpp"
 #include "strategies/rules/tables.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <algorithm>
 
 /// Settings that a person wrote and that nothing reads beside the other settings: legal, but an
@@ -135,29 +133,40 @@ constexpr Setting settings[] = {
     {"strategy.io_engine", uses_drives, "nothing is on drives"},
 };
 
-/// Of the strategy, as the system has it anyway.
-bool is_default(const Case& c, const std::string& path) {
-  constexpr std::string_view of_strategy = "strategy.";
-  if (!path.starts_with(of_strategy)) return false;
-  std::string pointer = "/" + path.substr(of_strategy.size());
-  std::replace(pointer.begin(), pointer.end(), '.', '/');
-  const nlohmann::json::json_pointer place(pointer);
-  const nlohmann::json said = c.parts(), defaults = *c.defaults;
-  return said.value(place, nlohmann::json()) == defaults.value(place, nlohmann::json());
+/// Written settings that nothing reads, in the order of their table.
+std::vector<const Setting*> unread_settings(const Case& c) {
+  std::vector<const Setting*> unread;
+  for (const Setting& one : settings)
+    if (c.says(one.path) && !one.is_read(c)) unread.push_back(&one);
+  return unread;
 }
 
-/// Written settings that nothing reads, those with one reason together: "a, b".
+/// Without those of the strategy that say what the system has anyway.
+void leave_out_defaults(const Case& c, std::vector<const Setting*>& unread) {
+  const nlohmann::json said = {{"strategy", c.parts()}}, usual = {{"strategy", *c.defaults}};
+  std::erase_if(unread, [&](const Setting* one) {
+    std::string pointer = std::string("/") + one->path;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    const nlohmann::json::json_pointer place(pointer);
+    return pointer.starts_with("/strategy/") &&
+           said.value(place, nlohmann::json()) == usual.value(place, nlohmann::json());
+  });
+}
+
+/// Those with one reason together: "a, b".
 std::vector<std::string> idle_settings(const Case& c) {
   std::vector<std::string> items;
   if (!c.defaults || !streams(c)) return items;
-  const char* reason = "";
-  for (const Setting& one : settings) {
-    if (!c.says(one.path) || one.is_read(c) || is_default(c, one.path)) continue;
-    if (reason == std::string(one.why_not))
-      items.back() += std::string(", ") + one.path;
+  std::vector<const Setting*> unread = unread_settings(c);
+  if (unread.empty()) return items;
+  leave_out_defaults(c, unread);
+  std::string_view reason;
+  for (const Setting* one : unread) {
+    if (reason == one->why_not)
+      items.back() += std::string(", ") + one->path;
     else
-      items.emplace_back(one.path);
-    reason = one.why_not;
+      items.emplace_back(one->path);
+    reason = one->why_not;
   }
   return items;
 }

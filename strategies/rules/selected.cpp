@@ -12,9 +12,6 @@ using description::GradientPolicy;
 using description::Home;
 
 bool selects(const Case& subject) { return subject.parts().optimizer.selected_share > 0; }
-bool weights_change_type(const Case& subject) {
-  return subject.parts().weights.h2d == description::WeightCopy::typed;
-}
 constexpr const char* path = "strategy.optimizer.selected_share";
 constexpr const char* select_nothing = "set optimizer.selected_share to 0";
 
@@ -97,7 +94,8 @@ constexpr Rule selected_rows[] = {
      .holds =
          [](const Case& c) {
            return !selects(c) || c.parts().optimizer.staleness == 0 ||
-                  !is_mixed(c.training().precision) || weights_change_type(c) ||
+                  !is_mixed(c.training().precision) ||
+                  c.parts().weights.h2d == description::WeightCopy::typed ||
                   c.parts().gradients.lands == description::Landing::flat;
          },
      .why = "the CPU leaves fp32 masters in memory that it shares with its second process: they "

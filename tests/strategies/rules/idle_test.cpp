@@ -7,7 +7,6 @@
 namespace spillway::strategies::idle_test {
 namespace {
 
-using testing::AllOf;
 using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
