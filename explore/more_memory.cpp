@@ -97,7 +97,13 @@ std::optional<Remedy> more_memory(const Backend& backend, const Scenario& scenar
         simulate_all(backend, std::span(&*larger, 1), 1, default_limit_s, {WhenFull::find_need});
     const auto& found = outcome.front().result;
     if (!found) return std::nullopt;
-    if (found->feasible()) return Remedy{words, overrides, *found};
+    if (found->feasible()) {
+      Remedy remedy{words, overrides, *found};
+      // what a card with more memory costs is not known, and not what this one does
+      if (larger->machine.gpu.memory != scenario.machine.gpu.memory)
+        remedy.result.price_usd.reset();
+      return remedy;
+    }
     purchase = purchase_for(*larger, *found);
   }
   return std::nullopt;

@@ -80,9 +80,8 @@ Formats::Formats(const description::Training& training)
 NumberFormat Formats::numbers(const WeightTensor& weight) const {
   if (weight.is_adapter()) return adapters_.weight;
   // bitsandbytes packs the weights of nn.Linear: one tensor of all experts is none
-  const bool stacked = weight.routed && weight.shape.size() > 2;
-  const bool packs =
-      weight.frozen && base_ != BaseType::bf16 && weight.multiplies_in_block() && !stacked;
+  const bool packs = weight.frozen && base_ != BaseType::bf16 && weight.multiplies_in_block() &&
+                     !weight.is_stacked();
   return packs ? packed(base_, weight) : weights_.weight;
 }
 

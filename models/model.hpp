@@ -78,6 +78,8 @@ struct WeightTensor {
     return kind == WeightKind::adapter_down || kind == WeightKind::adapter_up ||
            kind == WeightKind::adapter_magnitude;
   }
+  /// One tensor of all experts of a layer, each a matrix: no module, as `nn.Linear` is.
+  bool is_stacked() const { return routed && shape.size() > 2; }
   /// A matrix of a block's attention.
   bool multiplies_in_attention() const;
   /// A matrix by which a block multiplies what comes to it: what is quantised, and may have an

@@ -228,6 +228,42 @@ Value norm(Tape& tape, std::string_view name, Value x, const Linear* weights) {
   return norm_rows(tape, name, x, weights, tape.elements(x) / tape.rows(x));
 }
 
+namespace {
+
+/// What a norm by root mean square keeps and moves beside its input and output where it is written
+/// in PyTorch's own operators, one kernel after the other: to fp32, the square, its mean, times the
+/// inverse root, to the type of the model, times the weight.
+///   Source  Hugging Face modeling_llama.py, LlamaRMSNorm.forward; which operands autograd keeps:
+///           PyTorch derivatives.yaml (pow, mul, rsqrt, to). Where all is fp32, x alone is kept, as
+///           TeraIO counts the block of a Llama
+struct UnfusedNorm {
+  std::optional<TensorId> wide;   ///< x in fp32, read by backward in place of x
+  std::vector<TensorId> besides;  ///< before the weight, for its gradient; x, where layers keep it
+  Bytes workspace, backward_workspace;
+  Bytes traffic, backward_traffic;  ///< beside that of the operands
+};
+
+UnfusedNorm unfused_norm(Tape& tape, const std::string& base, Value x, const Linear& weights) {
+  // bytes an element of fp32 temporaries: forward the square; backward the gradient that comes, its
+  // product with the root, and what the square's own takes
+  constexpr std::uint64_t held = 4, held_backward = 12;
+  // bytes an element that the kernels read and write, those of operands left out
+  constexpr std::uint64_t moved = 26, moved_backward = 72;
+  const std::uint64_t count = tape.elements(x);
+  UnfusedNorm norm;
+  norm.wide = tape.tensor(base + ".input_fp32", count, 4);
+  if (!weights.matrices.empty() && tape.trains(weights.matrices.front()))
+    norm.besides.push_back(tape.tensor(base + ".normed", count, tape.element()));
+  if (tape.workload().keeps_inputs && tape.is_input(x)) norm.besides.push_back(x.tensor);
+  norm.workspace = Bytes(count * held);
+  norm.backward_workspace = Bytes(count * held_backward);
+  norm.traffic = Bytes(count * moved);
+  norm.backward_traffic = Bytes(count * moved_backward);
+  return norm;
+}
+
+}  // namespace
+
 Value norm_rows(Tape& tape, std::string_view name, Value x, const Linear* weights,
                 std::uint64_t width) {
   const std::string base(name);
@@ -239,18 +275,33 @@ Value norm_rows(Tape& tape, std::string_view name, Value x, const Linear* weight
       tape.tensor(base + ".statistics", statistics * (tape.elements(x) / width), 4);
   const Value y = tape.value_like(x, base + ".output");
   const Linear own = weights == nullptr ? Linear{} : *weights;
+  // PyTorch has one kernel of its own for a norm with a mean
+  const bool fused = layer_norm || tape.workload().fused_kernels || tape.element() == 4;
+  const UnfusedNorm unfused = fused ? UnfusedNorm{} : unfused_norm(tape, base, x, own);
   std::vector<Operand> operands{{x.tensor, Access::read}};
   append(operands, own);
   if (tape.has_own_tokens(x)) mark_partial(tape, own);
   operands.push_back({stats, Access::write});
   operands.push_back({y.tensor, Access::write});
-  tape.add(name, OperatorFunction::norm, std::move(operands), {x.tensor, stats});
-  tape.on_backward([&tape, base, x, y, stats, own] {
-    std::vector<Operand> back{tape.gradient(y), {x.tensor, Access::read}, {stats, Access::read}};
+  std::vector<TensorId> saved{unfused.wide.value_or(x.tensor), stats};
+  if (unfused.wide) operands.push_back({*unfused.wide, Access::write});
+  for (const TensorId tensor : unfused.besides) {
+    if (tensor != x.tensor) operands.push_back({tensor, Access::write});
+    saved.push_back(tensor);
+  }
+  Operator& forward = tape.add(name, OperatorFunction::norm, std::move(operands), saved);
+  forward.workspace = unfused.workspace;
+  forward.bytes += unfused.traffic;
+  tape.on_backward([&tape, base, x, y, saved = std::move(saved), unfused, own] {
+    std::vector<Operand> back{tape.gradient(y), {saved[0], Access::read}, {saved[1], Access::read}};
     for (const std::uint32_t weight : own.matrices) back.push_back({weight, Access::read});
     append_gradients(tape, back, own);
     tape.accumulate(back, x);
-    tape.add(base + ".backward", OperatorFunction::norm_backward, std::move(back));
+    for (const TensorId tensor : unfused.besides) back.push_back({tensor, Access::read});
+    Operator& backward =
+        tape.add(base + ".backward", OperatorFunction::norm_backward, std::move(back));
+    backward.workspace = unfused.backward_workspace;
+    backward.bytes += unfused.backward_traffic;
   });
   return y;
 }

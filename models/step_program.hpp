@@ -26,8 +26,11 @@ struct Workload {
   description::ExpertLoad expert_load{};
   bool experts_on_cpu = false;  ///< what routed experts compute is the CPU's
   Attention attention = Attention::flash;
-  bool fused_kernels = true;    ///< one kernel for the gated product of a feed-forward
-  std::uint64_t mlp_tiles = 1;  ///< parts of the tokens in dense feed-forwards
+  bool fused_kernels = true;  ///< one kernel for a gated product, and for a norm
+  /// Layers keep their inputs for backward, whether or not an operator's own backward reads them:
+  /// they run again from there, or the inputs leave the GPU.
+  bool keeps_inputs = false;
+  std::uint64_t mlp_tiles = 1;                  ///< parts of the tokens in dense feed-forwards
   std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain
   double dropout = 0;                           ///< of hidden states
   std::optional<double> attention_dropout{};    ///< of attention weights; none: the same
@@ -114,8 +117,9 @@ constexpr bool is_collective(OperatorKind kind) {
 enum class OperatorFunction {
   embedding,                ///< tokens, words, [positions], [types], hidden
   embedding_backward,       ///< tokens, g.hidden, w.words, [w.positions], [w.types]
-  norm,                     ///< x, [weight, [bias]], statistics, y
-  norm_backward,            ///< g.y, x, statistics, [weight, w.weight, [w.bias]], g.x
+  norm,                     ///< x, [weight, [bias]], statistics, y, [x in fp32], [normed]
+  norm_backward,            ///< g.y, x, statistics, [weight, w.weight, [w.bias]], g.x, then what
+                            ///< an unfused norm keeps besides: [normed], [x of this type]
   product,                  ///< x, matrices, [biases], outputs (query, key and value of one matrix)
   product_input_gradient,   ///< g.outputs, matrices, g.x
   product_weight_gradient,  ///< g.outputs, x, w.matrices, [w.biases]

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <functional>
 #include <optional>
 
@@ -26,6 +27,7 @@ namespace {
 
 constexpr std::size_t widest_cell = 24;
 constexpr const char* fits = "fits";
+constexpr const char* tokens_a_step = "tokens/step";
 
 bool fits_in(const Contender& contender) {
   return contender.result && contender.result->feasible();
@@ -92,10 +94,24 @@ Metric peak(std::string title, std::string tier, PeakBytes Result::*member,
           }};
 }
 
-Metric moved(std::string title, std::uint64_t result::IoBytes::*member) {
+double tokens_of_step(const Result& r) { return std::round(r.tokens_per_s * r.step_time_s); }
+
+/// Whether steps of the runs that fit have equally many tokens: else more bytes and more time of a
+/// step are no worse.
+bool equal_steps(std::span<const Contender> contenders) {
+  const Contender* first = nullptr;
+  for (const Contender& contender : contenders) {
+    if (!fits_in(contender)) continue;
+    if (!first) first = &contender;
+    if (tokens_of_step(*contender.result) != tokens_of_step(*first->result)) return false;
+  }
+  return true;
+}
+
+Metric moved(std::string title, Best best, std::uint64_t result::IoBytes::*member) {
   return measured(
-      std::move(title), Best::lowest,
-      [=](const Result& r) { return static_cast<double>(r.io.*member); }, Quantity::bytes);
+      std::move(title), best, [=](const Result& r) { return static_cast<double>(r.io.*member); },
+      Quantity::bytes);
 }
 
 std::optional<Answer> lifetime(const Result& r) {
@@ -188,6 +204,7 @@ std::optional<Answer> program(const Result& r) {
 
 std::vector<Metric> metrics(std::span<const Contender> contenders) {
   using result::IoBytes;
+  const Best of_step = equal_steps(contenders) ? Best::lowest : Best::not_judged;
   return {
       {fits, Best::none,
        [](const Result& r) {
@@ -197,22 +214,23 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
       peak("host peak", "host", &Result::host, contenders),
       peak("SSD peak", "ssd", &Result::ssd, contenders),
       peak("remote peak", "remote", &Result::remote, contenders),
-      moved("SSD read/step", &IoBytes::ssd_read),
-      moved("SSD written/step", &IoBytes::ssd_write),
-      moved("host to GPU/step", &IoBytes::h2d),
-      moved("GPU to host/step", &IoBytes::d2h),
-      moved("GPU direct/step", &IoBytes::gpu_direct),
-      moved("GPU to GPU/step", &IoBytes::network),
-      moved("between nodes/step", &IoBytes::between_nodes),
+      measured(tokens_a_step, Best::not_judged, tokens_of_step, Quantity::number),
+      moved("SSD read/step", of_step, &IoBytes::ssd_read),
+      moved("SSD written/step", of_step, &IoBytes::ssd_write),
+      moved("host to GPU/step", of_step, &IoBytes::h2d),
+      moved("GPU to host/step", of_step, &IoBytes::d2h),
+      moved("GPU direct/step", of_step, &IoBytes::gpu_direct),
+      moved("GPU to GPU/step", of_step, &IoBytes::network),
+      moved("between nodes/step", of_step, &IoBytes::between_nodes),
       measured(
-          "step time", Best::lowest, [](auto& r) { return r.step_time_s; }, Quantity::seconds),
+          "step time", of_step, [](auto& r) { return r.step_time_s; }, Quantity::seconds),
       ranged("  from ... to", "step_time_s", Quantity::seconds),
       measured(
-          "  forward", Best::lowest, [](auto& r) { return r.forward_s; }, Quantity::seconds),
+          "  forward", of_step, [](auto& r) { return r.forward_s; }, Quantity::seconds),
       measured(
-          "  backward", Best::lowest, [](auto& r) { return r.backward_s; }, Quantity::seconds),
+          "  backward", of_step, [](auto& r) { return r.backward_s; }, Quantity::seconds),
       measured(
-          "  update", Best::lowest, [](auto& r) { return r.update_s; }, Quantity::seconds),
+          "  update", of_step, [](auto& r) { return r.update_s; }, Quantity::seconds),
       {"updates late", Best::lowest, lateness},
       measured(
           "tokens/s", Best::highest, [](auto& r) { return r.tokens_per_s; }, Quantity::number),
@@ -257,7 +275,7 @@ namespace {
 /// where the best is to have none of it, which is no merit of its own.
 std::string best_text(const Metric& metric, std::span<const Contender> contenders,
                       const std::vector<std::optional<Answer>>& answers) {
-  if (metric.best == Best::none) return "";
+  if (metric.best == Best::none || metric.best == Best::not_judged) return "";
   const Answer* best = nullptr;
   bool differ = false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -292,6 +310,8 @@ std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> conten
 void add_legend(view::Document& document, const Table& table) {
   constexpr std::pair<std::string_view, std::string_view> terms[] = {
       {"updates late", "steps until kernels see an update; none: it is the training it would be"},
+      {tokens_a_step,
+       "steps differ, so that nothing is marked as best of what is counted by the step"},
       {"TFLOPS per GPU", "of the model alone, without what is computed a second time"},
       {"SSD per 1M tokens", "what drives lose in value, worn out once their flash likely is"},
   };
@@ -315,9 +335,12 @@ view::Document compare_document(std::span<const Contender> contenders) {
   table.columns.push_back({"", Align::left, 0});
   for (const Contender& contender : contenders)
     table.columns.push_back({contender.label, Align::right, widest_cell});
-  for (const Metric& metric : metrics(contenders))
+  const bool equal = equal_steps(contenders);
+  for (const Metric& metric : metrics(contenders)) {
+    if (equal && metric.title == tokens_a_step) continue;
     if (std::vector<Cell> row = row_of(metric, contenders); !row.empty())
       table.rows.push_back(std::move(row));
+  }
   view::Document document;
   document.add(table);
   add_legend(document, table);
@@ -335,6 +358,7 @@ constexpr std::pair<std::string_view, std::string_view> csv_names[] = {
     {"GPU peak", "gpu_peak_bytes"},
     {"host peak", "host_peak_bytes"},
     {"SSD peak", "ssd_peak_bytes"},
+    {tokens_a_step, "tokens_per_step"},
     {"SSD read/step", "ssd_read_bytes_per_step"},
     {"SSD written/step", "ssd_written_bytes_per_step"},
     {"host to GPU/step", "host_to_gpu_bytes_per_step"},

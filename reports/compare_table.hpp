@@ -22,7 +22,8 @@ struct Contender {
 
 using answer::LeftOut;
 
-enum class Best : unsigned char { none, lowest, highest };
+/// Which value of a row is best; `not_judged`: a number that may differ for good reasons.
+enum class Best : unsigned char { none, lowest, highest, not_judged };
 
 /// What a metric says of one result; `value` decides who is best, `text` who reads the same.
 struct Answer {
@@ -46,7 +47,8 @@ std::vector<Metric> metrics(std::span<const Contender> contenders);
 /// that reads the same as the best, none where all do or where the best is 0; a line below the
 /// table says so. "-" is what a run that does not fit, or a machine without a price, cannot answer;
 /// a row that nobody answers is left out. A run without a result has what went wrong in place of
-/// whether it fits.
+/// whether it fits. Where steps have different numbers of tokens, that is a
+/// row, and nothing is best of what is counted by the step.
 view::Document compare_document(std::span<const Contender> contenders);
 /// The same as text.
 std::string compare_table(std::span<const Contender> contenders, const Screen& screen);

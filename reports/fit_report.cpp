@@ -223,11 +223,11 @@ bool samples_help_most(const FitAnswer& answer) {
 Text samples_words(const FitAnswer& answer) {
   const answer::MoreSamples& more = *answer.more_samples;
   return filled(
-      "{}: {}{} micro-batches before each update (gradient_accumulation), {} samples a step in "
+      "{}: {}{} micro-batches{} before each update (gradient_accumulation), {} samples a step in "
       "place of {}, {}, {} tokens/s",
       {samples_help_most(answer) ? "What helps most costs nothing" : "What costs nothing",
        more.system.empty() ? "" : more.system + " and ", whole_number(more.accumulation),
-       whole_number(more.samples), whole_number(more.samples_now),
+       answer::size_of_each(more), whole_number(more.samples), whole_number(more.samples_now),
        gain_over(answer, more.tokens_per_s), view::number(more.tokens_per_s)});
 }
 

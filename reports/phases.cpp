@@ -59,10 +59,9 @@ view::Text stalls(const Result& r) {
   const auto add = [&](double seconds, const char* what) {
     if (seconds > 0) parts.push_back(view::Text(view::seconds(seconds)) + " for " + what);
   };
-  // what a rank waits for of others is not told apart
-  const bool shares = r.io.network > 0;
-  add(r.stalls.gpu_waits_for_ssd, shares ? "the SSD or other GPUs" : "the SSD");
-  add(r.stalls.gpu_waits_for_host, shares ? "the host or other GPUs" : "the host");
+  add(r.stalls.gpu_waits_for_ssd, "the SSD");
+  add(r.stalls.gpu_waits_for_host, "the host");
+  add(r.stalls.gpu_waits_for_gpus, "other GPUs");
   add(r.stalls.gpu_waits_for_update, "the update");
   add(r.stalls.gpu_waits_for_launches, "launches");
   if (parts.empty()) return {};

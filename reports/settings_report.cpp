@@ -59,11 +59,11 @@ Text more_samples_words(const BestSettings& settings) {
   const answer::MoreSamples& more = *settings.more_samples;
   const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
   return filled(
-      "Where a step may have more samples: {} micro-batches before each update{}, {} samples a "
-      "step "
-      "in place of {}, make {} tokens/s; {} answers for them.",
-      {whole(more.accumulation), more.system.empty() ? "" : " with " + more.system,
-       whole(more.samples), whole(more.samples_now), view::number(more.tokens_per_s),
+      "Where a step may have more samples: {} micro-batches{} before each update{}, {} samples a "
+      "step in place of {}, make {} tokens/s; {} answers for them.",
+      {whole(more.accumulation), answer::size_of_each(more),
+       more.system.empty() ? "" : " with " + more.system, whole(more.samples),
+       whole(more.samples_now), view::number(more.tokens_per_s),
        unbroken(fmt::format("--accumulation {}", more.accumulation))});
 }
 

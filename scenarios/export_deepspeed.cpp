@@ -351,6 +351,15 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
       policy == ActivationPolicy::keep
           ? "strategy.activations.policy: leave gradient checkpointing off in the trainer"
           : "strategy.activations.policy: switch gradient checkpointing on in the trainer");
+  if (exported.ds_config.contains("optimizer"))
+    exported.notes.emplace_back(
+        "optimizer.params, scheduler: rates, betas and weight decay are no part of a scenario; "
+        "DeepSpeed takes its own, such as lr 0.001 and no decay, for what the file leaves out: "
+        "write yours, or \"auto\" beside Hugging Face's Trainer");
+  exported.notes.emplace_back(
+      "gradient_clipping: no part of a scenario, and off in DeepSpeed where the file leaves it "
+      "out, "
+      "whatever Trainer's max_grad_norm says: write yours");
   if (shares_tensors_at_stage_3(scenario))
     exported.notes.push_back(fmt::format("parallel.tensor: {}", tensor_parallel_at_stage_3));
   if (scenario.parallel.context > 1)

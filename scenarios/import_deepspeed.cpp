@@ -382,11 +382,36 @@ Imported import_checked(const LocatedJson& config, const ImportOptions& options,
   return imported;
 }
 
+/// A folder lies on one drive or on a stripe of several, which its name does not tell.
+void note_drives_of_folders(const json& config, const description::MachineFile& machine,
+                            Imported& imported) {
+  const auto drives = std::find_if(
+      machine.storage.begin(), machine.storage.end(), [](const description::StorageSpec& storage) {
+        return storage.kind == description::StorageKind::ssd && storage.count > 1;
+      });
+  if (drives == machine.storage.end()) return;
+  for (const char* section : {"offload_param", "offload_optimizer"}) {
+    const json::json_pointer at(fmt::format("/zero_optimization/{}", section));
+    if (!config.contains(at) || !config[at].is_object()) continue;
+    const json& offload = config[at];
+    const auto folder = offload.find("nvme_path"), device = offload.find("device");
+    if (device == offload.end() || *device != "nvme" || folder == offload.end()) continue;
+    imported.notes.emplace_back(fmt::format(
+        "zero_optimization.{}.nvme_path: {} is taken to lie on a stripe of the {} drives of {}; "
+        "where it is on one of them, import with --set machine.storage.{}.count=1",
+        section, folder->dump(), drives->count, drives->name, drives->name));
+    return;
+  }
+}
+
 }  // namespace
 
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options) {
   const models::Model model = whole_model(options.model);
-  return import_checked(ds_config, options, model, read_machine(options.machine).gpus());
+  const description::MachineFile machine = read_machine(options.machine);
+  Imported imported = import_checked(ds_config, options, model, machine.gpus());
+  note_drives_of_folders(ds_config.value, machine, imported);
+  return imported;
 }
 
 Imported import_deepspeed(const LocatedJson& ds_config, const ImportOptions& options,

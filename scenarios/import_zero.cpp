@@ -117,7 +117,7 @@ void ZeroImport::read_offload() {
   read_zenflow();
   for (const auto& [section, device] :
        {std::pair{offload_param, param_}, {offload_optimizer, optimizer_}})
-    if (device == "nvme" && !keys_.switched_on(section + "/nvme_path"))
+    if (device == "nvme" && keys_.text(section + "/nvme_path", "").empty())
       note(dotted(section) + ".nvme_path: not set; DeepSpeed stops without it");
 }
 

@@ -23,6 +23,7 @@ constexpr double worth_saying = 1.02;
 struct Step {
   std::string words;
   std::vector<std::string> set;
+  std::uint64_t micro_batch = 0;  ///< smaller than asked for, where that did not fit; 0: as asked
 };
 
 std::string run_as(const std::string& system) {
@@ -30,7 +31,7 @@ std::string run_as(const std::string& system) {
 }
 
 Step with_system(const Step& step, const std::string& system) {
-  Step both{step.words + " and " + system, step.set};
+  Step both{step.words + " and " + system, step.set, step.micro_batch};
   both.set.push_back(run_as(system));
   return both;
 }
@@ -58,19 +59,21 @@ bool keeps_states_in_memory(const strategies::System& system) {
          parts.optimizer.device == description::OptimizerDevice::cpu;
 }
 
-/// The sizes from twice and four times the memory on that the board takes, else its largest.
+/// The next size of memory that the board takes, and those from twice and four times today's on,
+/// else its largest.
 void add_memory(const Scenario& now, const Systems& among, std::vector<Step>& steps) {
   const description::MachineFile& machine = now.machine;
   if (machine.gpu.one_memory) return;
-  std::uint64_t before = machine.host.memory.value();
-  for (const std::uint64_t times : {2, 4}) {
-    std::uint64_t size = host_memory_for(machine, times * machine.host.memory.value());
+  const std::uint64_t today = machine.host.memory.value();
+  std::uint64_t before = today;
+  for (const std::uint64_t least : {today + 1, 2 * today, 4 * today}) {
+    std::uint64_t size = host_memory_for(machine, least);
     if (const auto* board = board_of(machine); size == 0 && board && !board->memory.empty())
       size = board->memory.back().value();
     if (size <= before) continue;
     before = size;
     const std::string more = description::to_text(description::Bytes(size));
-    const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}};
+    const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}, 0};
     steps.push_back(memory);
     for (const strategies::System* system : other_systems(now, among))
       if (keeps_states_in_memory(*system)) steps.push_back(with_system(memory, system->name));
@@ -81,7 +84,8 @@ void add_drive(const Scenario& now, const Systems& among, std::vector<Step>& ste
   for (const description::StorageSpec& storage : now.machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
     const Step drive{"one more drive on " + storage.name,
-                     {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)}};
+                     {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)},
+                     0};
     steps.push_back(drive);
     for (const strategies::System* system : other_systems(now, among))
       if (!keeps_states_in_memory(*system)) steps.push_back(with_system(drive, system->name));
@@ -98,7 +102,8 @@ std::vector<Step> steps_from(const Scenario& now, const Systems& among) {
       board_of(now.machine))
     steps.push_back({"one more card",
                      {fmt::format("machine.gpu.count={}", now.machine.gpu.count + 1),
-                      fmt::format("parallel.data={}", now.parallel.data + 1)}});
+                      fmt::format("parallel.data={}", now.parallel.data + 1)},
+                     0});
   return steps;
 }
 
@@ -117,7 +122,7 @@ std::uint64_t samples_of(const Scenario& scenario) {
 std::vector<Step> others_with(const std::string& more, const Scenario& now, const Systems& among) {
   std::vector<Step> steps;
   for (const strategies::System* system : other_systems(now, among))
-    steps.push_back({system->name, {more, run_as(system->name)}});
+    steps.push_back({system->name, {more, run_as(system->name)}, 0});
   return steps;
 }
 
@@ -153,9 +158,9 @@ struct TriedStep {
 /// The step with the next smaller power of two as micro-batch; nothing: that is one sample.
 std::optional<Step> smaller_batch(const Step& step, const Scenario& scenario) {
   if (scenario.training.micro_batch == 1) return std::nullopt;
-  const std::uint64_t fewer = std::bit_floor(scenario.training.micro_batch - 1);
-  Step smaller{fmt::format("{} and micro-batch {}", step.words, fewer), step.set};
-  smaller.set.push_back(fmt::format("training.micro_batch={}", fewer));
+  Step smaller = step;
+  smaller.micro_batch = std::bit_floor(scenario.training.micro_batch - 1);
+  smaller.set.push_back(fmt::format("training.micro_batch={}", smaller.micro_batch));
   return smaller;
 }
 
@@ -163,7 +168,7 @@ std::optional<Step> smaller_batch(const Step& step, const Scenario& scenario) {
 /// a smaller micro-batch.
 std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Result& answer,
                               std::vector<Step> steps, std::uint64_t& simulated,
-                              std::vector<Step>* smaller = nullptr) {
+                              std::vector<Step>& smaller) {
   std::vector<Scenario> scenarios = runnable_of(answer, steps);
   // several micro-batches a step settle within it, and a first step is half the work of two
   for (Scenario& scenario : scenarios)
@@ -175,16 +180,30 @@ std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Res
     if (const auto& result = outcomes[i].result; result && result->feasible())
       tried.push_back(
           {steps[i], samples_of(scenarios[i]), result->tokens_per_s, result->price_usd});
-    else if (auto fewer = smaller_batch(steps[i], scenarios[i]); fewer && result && smaller)
-      smaller->push_back(std::move(*fewer));
+    else if (auto fewer = smaller_batch(steps[i], scenarios[i]); fewer && result)
+      smaller.push_back(std::move(*fewer));
   return tried;
+}
+
+/// The steps that fit, each with the largest micro-batch from the asked one down by halves.
+std::vector<TriedStep> all_that_fit(const explore::Backend& backend, const result::Result& answer,
+                                    std::vector<Step> steps, std::uint64_t& simulated) {
+  std::vector<TriedStep> fitting;
+  while (!steps.empty()) {
+    std::vector<Step> smaller;
+    const std::vector<TriedStep> tried =
+        all_of(backend, answer, std::move(steps), simulated, smaller);
+    fitting.insert(fitting.end(), tried.begin(), tried.end());
+    steps = std::move(smaller);
+  }
+  return fitting;
 }
 
 /// Of those the fastest.
 TriedStep fastest_of(const explore::Backend& backend, const result::Result& answer,
                      std::vector<Step> steps, std::uint64_t& simulated) {
   TriedStep best;
-  for (const TriedStep& one : all_of(backend, answer, std::move(steps), simulated))
+  for (const TriedStep& one : all_that_fit(backend, answer, std::move(steps), simulated))
     if (one.tokens_per_s > best.tokens_per_s) best = one;
   return best;
 }
@@ -202,13 +221,13 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   const double without_updates = answer.step_time_s - answer.update_s;
   if (answer.step_time_s < worth_more_samples * without_updates) return std::nullopt;
   const std::string set = fmt::format("training.gradient_accumulation={}", times);
-  TriedStep best = fastest_of(backend, answer, {{"", {set}}}, simulated);
+  TriedStep best = fastest_of(backend, answer, {{"", {set}, 0}}, simulated);
   // with fewer updates another system may be the fastest, or the only one with room for gradients
   const TriedStep other = fastest_of(backend, answer, others_with(set, now, among), simulated);
   if (other.tokens_per_s > worth_another_system * best.tokens_per_s) best = other;
   if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
-  return MoreSamples{best.step.words,   times,       best.samples, samples_of(now), best.step.set,
-                     best.tokens_per_s, std::nullopt};
+  return MoreSamples{best.step.words, times,         best.step.micro_batch, best.samples,
+                     samples_of(now), best.step.set, best.tokens_per_s,     std::nullopt};
 }
 
 namespace {
@@ -228,31 +247,40 @@ const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double lea
   return best;
 }
 
+/// The steps with as many micro-batches as `more` has, and from the answer's micro-batch on.
+std::vector<Step> beside(const std::optional<MoreSamples>& more, const Scenario& now,
+                         std::vector<Step> steps) {
+  if (!more) return steps;
+  for (Step& step : steps) {
+    if (!more->system.empty() && !names_system(step)) step = with_system(step, more->system);
+    step.set.insert(step.set.begin(), more->set.begin(), more->set.end());
+    if (more->micro_batch > 0)
+      step.set.push_back(fmt::format("training.micro_batch={}", now.training.micro_batch));
+  }
+  return steps;
+}
+
 }  // namespace
 
 std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
                                      const Systems& among, std::optional<MoreSamples>& more,
                                      std::uint64_t& simulated) {
-  std::vector<Step> steps = steps_from(explore::scenario_of(answer), among);
-  if (more)
-    for (Step& step : steps) {
-      if (!more->system.empty() && !names_system(step)) step = with_system(step, more->system);
-      step.set.insert(step.set.begin(), more->set.begin(), more->set.end());
-    }
-  std::vector<Step> smaller;
-  std::vector<TriedStep> tried = all_of(backend, answer, std::move(steps), simulated, &smaller);
-  const std::vector<TriedStep> of_fewer = all_of(backend, answer, std::move(smaller), simulated);
-  tried.insert(tried.end(), of_fewer.begin(), of_fewer.end());
+  const Scenario today = explore::scenario_of(answer);
+  const std::vector<TriedStep> tried =
+      all_that_fit(backend, answer, beside(more, today, steps_from(today, among)), simulated);
   const double now = more ? more->tokens_per_s : answer.tokens_per_s;
   const TriedStep* best = worth_its_price(tried, now * worth_saying);
   if (!best) return std::nullopt;
   FitChange change{best->step.words, best->step.set, best->tokens_per_s, best->price_usd};
+  if (best->step.micro_batch > 0)
+    change.words += fmt::format(" and micro-batch {}", best->step.micro_batch);
   if (!more) return change;
   more->changed_tokens_per_s = best->tokens_per_s;
   change.set.erase(change.set.begin(),
                    change.set.begin() + static_cast<std::ptrdiff_t>(more->set.size()));
+  std::vector<Step> smaller;
   const std::vector<TriedStep> alone =
-      all_of(backend, answer, {{change.words, change.set}}, simulated);
+      all_of(backend, answer, {{change.words, change.set, 0}}, simulated, smaller);
   change.tokens_per_s.reset();
   if (!alone.empty() && alone.front().tokens_per_s > answer.tokens_per_s)
     change.tokens_per_s = alone.front().tokens_per_s;

@@ -14,6 +14,14 @@ void norm(const Call& call) {
   const Operand statistics = operands.take(), y = operands.take();
   call.device.norm(call.norm(x.elements, weight.elements), x.read(), weight.read(), bias.read(),
                    statistics.floats(), y.write());
+  while (operands.left() > 0) {  // of a norm that is no kernel of its own
+    const Operand kept = operands.take();
+    if (kept.type != x.type)
+      call.device.convert(x.elements, x.read(), kept.write());
+    else
+      call.device.norm(call.norm(x.elements, weight.elements), x.read(), {}, {},
+                       statistics.floats(), kept.write());
+  }
 }
 
 void norm_backward(const Call& call) {

@@ -21,7 +21,8 @@ void HostPrimitives::norm(const Norm& norm, Input x, Input weight, Input bias, f
     if (centred) statistics[row] = mean;
     inverse[row] = 1.0f / std::sqrt(variance + norm.epsilon);
     for (std::size_t i = 0; i < n; ++i) {
-      values[i] = (from[i] - mean) * inverse[row] * w[i];
+      values[i] = (from[i] - mean) * inverse[row];
+      if (w) values[i] *= w[i];
       if (b) values[i] += b[i];
     }
     narrow(values, y, row * n, n);

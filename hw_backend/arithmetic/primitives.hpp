@@ -198,7 +198,8 @@ class Primitives {
   /// layer: y = (x - mean) / sqrt(variance + epsilon) x weight + bias; root_mean_square: y = x /
   /// sqrt(mean of squares + epsilon) x weight.
   ///   statistics  fp32; layer: mean [rows], then 1 / deviation [rows]; else 1 / deviation [rows]
-  ///   bias        may be absent
+  ///   weight      absent: 1
+  ///   bias        may be absent; without a weight it is
   virtual void norm(const Norm& norm, Input x, Input weight, Input bias, float* statistics,
                     Output y) = 0;
   /// weight_gradient and bias_gradient may be absent.

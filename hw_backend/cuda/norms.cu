@@ -36,10 +36,12 @@ __global__ void norm(Norm norm, Input x, Input weight, Input bias, float* statis
     const float inverse = 1.0f / sqrtf(block_sum(squares, shared) / count + norm.epsilon);
     for_held_row<norm_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
       Eight v = held.get(round, i, some);
-      const Eight w = get8(weight, i, some);
+      const Eight w = weight.data ? get8(weight, i, some) : Eight{};
       const Eight b = bias.data ? get8(bias, i, some) : Eight{};
-      for (int k = 0; k < 8; ++k)
-        v.value[k] = (v.value[k] - mean) * inverse * w.value[k] + b.value[k];
+      for (int k = 0; k < 8; ++k) {
+        v.value[k] = (v.value[k] - mean) * inverse;
+        if (weight.data) v.value[k] = v.value[k] * w.value[k] + b.value[k];
+      }
       put8(y, row * n + i, some, v);
     });
     if (threadIdx.x == 0) {

@@ -8,9 +8,15 @@ using nlohmann::json;
 using result::or_null;
 using result::read;
 
+text::Text size_of_each(const MoreSamples& more) {
+  if (more.micro_batch == 0) return {};
+  return text::filled(" of {}", {text::plain(static_cast<double>(more.micro_batch))});
+}
+
 void to_json(json& out, const MoreSamples& more) {
   out = {{"system", more.system},
          {"accumulation", more.accumulation},
+         {"micro_batch", more.micro_batch},
          {"samples", more.samples},
          {"samples_now", more.samples_now},
          {"set", more.set},
@@ -21,6 +27,7 @@ void to_json(json& out, const MoreSamples& more) {
 void from_json(const json& in, MoreSamples& more) {
   read(in, "system", more.system);
   read(in, "accumulation", more.accumulation);
+  read(in, "micro_batch", more.micro_batch);
   read(in, "samples", more.samples);
   read(in, "samples_now", more.samples_now);
   read(in, "set", more.set);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -14,6 +16,7 @@ namespace spillway::answer {
 struct MoreSamples {
   std::string system;              ///< that it takes; "": the answer's own
   std::uint64_t accumulation = 1;  ///< micro-batches a step, in place of one
+  std::uint64_t micro_batch = 0;   ///< that it takes; 0: the answer's own
   std::uint64_t samples = 0;       ///< of a step
   std::uint64_t samples_now = 0;   ///< of a step of the answer
   std::vector<std::string> set;    ///< "path=value" on the answer's scenario
@@ -21,6 +24,9 @@ struct MoreSamples {
   /// With what one would buy too; absent: there is none, or it does not fit.
   std::optional<double> changed_tokens_per_s;
 };
+
+/// " of 1": how many samples each micro-batch has; "" where it has as many as the answer's.
+text::Text size_of_each(const MoreSamples& more);
 
 // answer_more_samples.json; as in simulation.hpp.
 void to_json(nlohmann::json& json, const MoreSamples& more);

@@ -28,7 +28,7 @@ SPILLWAY_MEMBERS(Lateness, mean, max)
 SPILLWAY_MEMBERS(Staleness, mean, max, blocks)
 SPILLWAY_MEMBERS(Utilization, gpu, h2d, d2h, cpu, storage, network)
 SPILLWAY_MEMBERS(Stalls, gpu_waits_for_ssd, gpu_waits_for_host, gpu_waits_for_update,
-                 gpu_waits_for_launches)
+                 gpu_waits_for_gpus, gpu_waits_for_launches)
 SPILLWAY_MEMBERS(PhaseBusy, gpu, gpu_recompute, h2d, d2h, ssd, cpu, network, launches)
 SPILLWAY_MEMBERS(PhaseBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct_read, gpu_direct_write)
 

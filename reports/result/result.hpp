@@ -153,6 +153,7 @@ struct Utilization {
 
 struct Stalls {
   double gpu_waits_for_ssd = 0, gpu_waits_for_host = 0, gpu_waits_for_update = 0;
+  double gpu_waits_for_gpus = 0;      ///< for transfers between GPUs, or other ranks that compute
   double gpu_waits_for_launches = 0;  ///< the thread of the host that launches kernels is behind
 };
 

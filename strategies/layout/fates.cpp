@@ -404,6 +404,16 @@ std::vector<std::uint32_t> operators_to_rerun(const StepProgram& program, std::u
   return Rerun(program, layer, plan).operators();
 }
 
+std::vector<bool> blocks_that_run_again(const models::Model& model, const StepProgram& program,
+                                        const ActivationPlan& plan) {
+  std::vector<bool> again(model.layers.size(), false);
+  for (std::uint32_t layer = 0; layer < again.size(); ++layer)
+    again[layer] =
+        model.layers[layer].is_block && program.layers[layer].goes_back() &&
+        (hands_on_again(program, layer, plan) || !operators_to_rerun(program, layer, plan).empty());
+  return again;
+}
+
 models::Flops recomputed_flops(const StepProgram& program, const ActivationPlan& plan) {
   double flops = 0;
   for (std::uint32_t layer = 0; layer < program.layers.size(); ++layer) {

@@ -88,6 +88,11 @@ std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strat
 std::vector<std::uint32_t> operators_to_rerun(const models::StepProgram& program,
                                               std::uint32_t layer, const ActivationPlan& plan);
 
+/// By layer: a block of which backward runs operators of forward again.
+std::vector<bool> blocks_that_run_again(const models::Model& model,
+                                        const models::StepProgram& program,
+                                        const ActivationPlan& plan);
+
 /// Matrix FLOPs of all that is recomputed in one micro-batch of one rank.
 models::Flops recomputed_flops(const models::StepProgram& program, const ActivationPlan& plan);
 

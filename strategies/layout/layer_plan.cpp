@@ -34,7 +34,8 @@ class LayerLayout {
         pieces_(pieces),
         activation_type_(kernel_type(program.workload.precision)),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
-        uses_(uses_of(model, program)),
+        runs_again_(blocks_that_run_again(model, program, activations)),
+        uses_(uses_of(program, runs_again_, {0, layers_})),
         hidden_index_(program.tensors.size(), none),
         saved_index_(program.tensors.size(), none),
         completed_by_(program.tensors.size(), none),
@@ -147,8 +148,8 @@ class LayerLayout {
   /// A gradient that goes down the residual stream is in several pieces, in each for itself.
   void share_out_hidden() {
     for (const LayerPiece& piece : plans_.pieces)
-      share_out_hidden(piece,
-                       plans_.pieces.size() == 1 ? uses_ : uses_of(model_, program_, piece.layers));
+      share_out_hidden(
+          piece, plans_.pieces.size() == 1 ? uses_ : uses_of(program_, runs_again_, piece.layers));
   }
 
   void share_out_hidden(const LayerPiece& piece, const std::vector<TensorUse>& uses) {
@@ -477,6 +478,7 @@ class LayerLayout {
   const std::vector<models::StagePiece>& pieces_;
   description::ElementType activation_type_;
   std::uint32_t layers_;
+  std::vector<bool> runs_again_;  ///< by layer
   std::vector<TensorUse> uses_;
   std::vector<std::uint32_t> hidden_index_;
   std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer

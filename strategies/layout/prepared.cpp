@@ -23,6 +23,8 @@ models::Workload workload_of(const description::Scenario& scenario,
   workload.experts_on_cpu = scenario.strategy.weights.experts_on_cpu();
   workload.attention = training.attention;
   workload.fused_kernels = training.fused_kernels;
+  workload.keeps_inputs =
+      scenario.strategy.activations.policy != description::ActivationPolicy::keep;
   workload.mlp_tiles = training.mlp_tiles;
   workload.loss = training.loss;
   workload.dropout = training.dropout.value.value_or(architecture.own_dropout);

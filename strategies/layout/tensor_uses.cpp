@@ -31,22 +31,18 @@ void note_use(TensorUse& use, models::Access access, std::uint32_t layer, std::u
 
 }  // namespace
 
-std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program) {
-  return uses_of(model, program, {0, static_cast<std::uint32_t>(model.layers.size())});
-}
-
-std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program,
-                               models::Span of_layers) {
+std::vector<TensorUse> uses_of(const models::StepProgram& program,
+                               const std::vector<bool>& runs_again, models::Span of_layers) {
   std::vector<TensorUse> uses(program.tensors.size());
-  const auto layers = static_cast<std::uint32_t>(model.layers.size());
+  const auto layers = static_cast<std::uint32_t>(runs_again.size());
   for (std::uint32_t layer = of_layers.first; layer < of_layers.last; ++layer)
     for (const bool backward : {false, true}) {
       const models::LayerSpan& spans = program.layers[layer];
       const models::Span span = backward ? spans.backward : spans.forward;
-      const bool again = !backward && model.layers[layer].is_block && spans.goes_back();
       for (std::uint32_t i = span.first; i < span.last; ++i)
         for (const models::Operand& operand : program.operators[i].operands)
-          note_use(uses[operand.tensor], operand.access, layer, layers, backward, again);
+          note_use(uses[operand.tensor], operand.access, layer, layers, backward,
+                   !backward && runs_again[layer]);
     }
   return uses;
 }

@@ -19,10 +19,9 @@ struct TensorUse {
   std::uint32_t first_layer = 0, last_forward_layer = 0, last_layer = 0;
 };
 
-/// By tensor, of the forward and the backward of every layer.
-std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program);
-/// ... of some layers alone.
-std::vector<TensorUse> uses_of(const models::Model& model, const models::StepProgram& program,
-                               models::Span of_layers);
+/// By tensor, of the forward and the backward of some layers.
+///   runs_again  by layer: its forward, or a part of it, runs once more beside its backward
+std::vector<TensorUse> uses_of(const models::StepProgram& program,
+                               const std::vector<bool>& runs_again, models::Span of_layers);
 
 }  // namespace spillway::strategies

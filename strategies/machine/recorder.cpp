@@ -6,58 +6,6 @@ namespace spillway::strategies {
 
 namespace {
 std::size_t index(result::Phase phase) { return static_cast<std::size_t>(phase); }
-
-std::string_view name_of(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::read:
-      return "read";
-    case OperationKind::write:
-      return "write";
-    case OperationKind::copy_to_gpu:
-      return "h2d";
-    case OperationKind::copy_to_host:
-      return "d2h";
-    case OperationKind::copy_on_gpu:
-      return "copy";
-    case OperationKind::copy_on_host:
-      return "memcpy";
-    case OperationKind::gpu_kernels:
-      return "kernels";
-    case OperationKind::cpu_kernel:
-      return "cpu";
-    case OperationKind::storage_kernel:
-      return "near storage";
-    case OperationKind::collective:
-      return "collective";
-    case OperationKind::send:
-      return "send";
-  }
-  return "?";
-}
-
-std::string_view name_of(CpuWork work) {
-  switch (work) {
-    case CpuWork::adam:
-      return "adam";
-    case CpuWork::convert:
-      return "convert";
-    case CpuWork::add:
-      return "add";
-    case CpuWork::check_chained:
-      return "overflow check (chained)";
-    case CpuWork::check_fused:
-      return "overflow check (fused)";
-    case CpuWork::initialize:
-      return "initialize";
-    case CpuWork::checkpoint:
-      return "checkpoint";
-    case CpuWork::touch:
-      return "first touch";
-    case CpuWork::products:
-      return "products";
-  }
-  return "?";
-}
 }  // namespace
 
 Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace,
@@ -81,18 +29,26 @@ void Recorder::change(Gauge& gauge, int by, double now_s) {
   gauge.users += by;
 }
 
-/// Charges the time in which a GPU had nothing to do to what it may have waited for.
+/// What an idle GPU may wait for now: of its rank's own operations that run the first in the order
+/// reads, exchanges with other ranks, writes, copies and work of the host; where none runs, other
+/// ranks that work, as a stage of a pipeline does.
+double& Recorder::idle_time(RankState& rank) const {
+  if (gauge_phase_ == result::Phase::update || gauge_phase_ == result::Phase::overflow_check)
+    return rank.waits_update;
+  if (rank.reads > 0) return rank.waits_ssd;
+  if (rank.exchanges > 0) return rank.waits_gpus;
+  if (rank.writes > 0) return rank.waits_ssd;
+  if (rank.h2d.users > 0 || rank.d2h.users > 0 || rank.on_host > 0) return rank.waits_host;
+  return gpu_users_ > 0 || sends_ > 0 ? rank.waits_gpus : rank.waits_host;
+}
+
+void Recorder::flush_idle(RankState& rank, double now_s) {
+  if (rank.gpu.users == 0) idle_time(rank) += now_s - rank.idle_since_s;
+  rank.idle_since_s = now_s;
+}
+
 void Recorder::flush_idle(double now_s) {
-  for (RankState& rank : ranks_) {
-    const double idle = rank.gpu.users == 0 ? now_s - rank.idle_since_s : 0;
-    rank.idle_since_s = now_s;
-    if (gauge_phase_ == result::Phase::update || gauge_phase_ == result::Phase::overflow_check)
-      rank.waits_update += idle;
-    else if (any_storage_.users > 0)
-      rank.waits_ssd += idle;
-    else
-      rank.waits_host += idle;
-  }
+  for (RankState& rank : ranks_) flush_idle(rank, now_s);
 }
 
 void Recorder::flush_everything(double now_s) {
@@ -160,6 +116,7 @@ StepRecord Recorder::so_far(double now_s) {
   for (const RankState& rank : ranks_) {
     sums.stalls.gpu_waits_for_ssd += rank.waits_ssd / ranks;
     sums.stalls.gpu_waits_for_host += rank.waits_host / ranks;
+    sums.stalls.gpu_waits_for_gpus += rank.waits_gpus / ranks;
     sums.stalls.gpu_waits_for_update += rank.waits_update / ranks;
   }
   if (alike_ > 1) sums.count_alike(alike_);
@@ -175,7 +132,7 @@ void Recorder::step_ended(double now_s) {
     trace_.spans.push_back({"steps", name, "", step_.start_s, now_s, 0});
   }
   for (RankState& rank : ranks_) {
-    rank.waits_ssd = rank.waits_host = rank.waits_update = 0;
+    rank.waits_ssd = rank.waits_host = rank.waits_gpus = rank.waits_update = 0;
     for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h, &rank.network}) gauge->busy_s = {};
     rank.recompute_s = rank.launches_s = {};
     rank.entered = 0;
@@ -270,11 +227,14 @@ void Recorder::note_end(const Operation& operation, double now_s) {
 
 void Recorder::use(const Use& use, int by, double now_s) {
   RankState& rank = ranks_[use.rank];
+  // where no rank has anything else to do, it is others' kernels and sends that all wait for
+  const bool others = use.kind == OperationKind::gpu_kernels || use.kind == OperationKind::send;
+  others ? flush_idle(now_s) : flush_idle(rank, now_s);
   switch (use.kind) {
     case OperationKind::read:
     case OperationKind::write:
     case OperationKind::storage_kernel:
-      if (any_storage_.users + by == 0 || any_storage_.users == 0) flush_idle(now_s);
+      (use.kind == OperationKind::read ? rank.reads : rank.writes) += by;
       change(any_storage_, by, now_s);
       for (const std::uint32_t storage : use.storages) change(storages_[storage], by, now_s);
       return;
@@ -283,13 +243,17 @@ void Recorder::use(const Use& use, int by, double now_s) {
     case OperationKind::copy_to_host:
       return change(rank.d2h, by, now_s);
     case OperationKind::gpu_kernels:
-      flush_idle(now_s);
+      gpu_users_ += by;
       return change(rank.gpu, by, now_s);
     case OperationKind::cpu_kernel:
     case OperationKind::copy_on_host:
+      rank.on_host += by;
       return change(cpu_, by, now_s);
-    case OperationKind::collective:
     case OperationKind::send:
+      sends_ += by;
+      [[fallthrough]];
+    case OperationKind::collective:
+      rank.exchanges += by;
       if (use.between_nodes) change(rank.network, by, now_s);
       return;
     case OperationKind::copy_on_gpu:
@@ -405,87 +369,6 @@ void Recorder::reserved(std::uint32_t entry, result::TraceBuffer buffer) {
 
 void Recorder::given_back(std::uint32_t entry, double now_s) {
   trace_.buffers[open_buffers_[entry]].freed_s = now_s;
-}
-
-std::uint64_t Recorder::writer_of(const Operation& operation) const {
-  const bool loads =
-      operation.kind == OperationKind::read || operation.kind == OperationKind::write ||
-      operation.kind == OperationKind::copy_to_gpu || operation.kind == OperationKind::copy_to_host;
-  if (!loads) return 0;
-  for (const BoundOperand& operand : operation.operands) {
-    if (operand.access != models::Access::read) continue;
-    const auto writer = writers_.find(operand.view.block.get());
-    if (writer != writers_.end()) return writer->second;
-  }
-  return 0;
-}
-
-void Recorder::note_writes(const Operation& operation) {
-  for (const BoundOperand& operand : operation.operands)
-    if (operand.view && operand.access != models::Access::read)
-      writers_[operand.view.block.get()] = operation.number;
-}
-
-namespace {
-
-/// "copy optimizer_states": what the memory is for that an operation reads or fills.
-std::string with_purpose(std::string name, const Operation& operation) {
-  if (!operation.operands.empty() && operation.operands.back().view)
-    name += " " + std::string(result::to_string(operation.operands.back().view.block->purpose));
-  return name;
-}
-
-}  // namespace
-
-void Recorder::add_spans(const Operation& operation) {
-  const std::string rank = "rank " + std::to_string(operation.rank.index) + " ";
-  const std::string phase(result::to_string(operation.phase));
-  const double start = operation.timing.started_s;
-  const double end = operation.timing.finished_s;
-  const auto add = [&](std::string track, std::string_view name) {
-    trace_.spans.push_back(
-        {std::move(track), std::string(name), phase, start, end, operation.bytes});
-  };
-  switch (operation.kind) {
-    case OperationKind::gpu_kernels: {
-      const char* stream = operation.gpu_stream == GpuStream::side ? "side" : "compute";
-      double at = start;
-      for (const LoggedKernel& kernel : operation.kernels) {
-        trace_.spans.push_back(
-            {rank + stream, std::string(kernel.name), phase, at, at + kernel.seconds, 0});
-        at += kernel.seconds;
-      }
-      return;
-    }
-    case OperationKind::read:
-    case OperationKind::write: {
-      const std::string name =
-          std::string(name_of(operation.kind)) + " " +
-          std::string(result::to_string(operation.operands.back().view.block->purpose));
-      for (const StoragePiece& piece : operation.pieces)
-        trace_.spans.push_back(
-            {storage_names_[piece.storage.index], name, phase, start, end, piece.bytes});
-      return;
-    }
-    case OperationKind::storage_kernel:
-      return add(storage_names_[operation.storage.index],
-                 std::string(name_of(operation.kind)) + " " +
-                     std::string(result::to_string(Purpose::optimizer_states)));
-    case OperationKind::copy_to_gpu:
-    case OperationKind::copy_to_host:
-      return add(rank + std::string(name_of(operation.kind)),
-                 with_purpose(operation.pageable ? "pageable copy" : "copy", operation));
-    case OperationKind::cpu_kernel:
-      return add("cpu", name_of(operation.cpu.work));
-    case OperationKind::copy_on_host:
-      return add("cpu", "memcpy");
-    case OperationKind::collective:
-      return add(rank + "collectives",
-                 with_purpose(std::string(to_string(operation.round->what)), operation));
-    case OperationKind::copy_on_gpu:
-    case OperationKind::send:
-      return add(rank + "copies", name_of(operation.kind));
-  }
 }
 
 }  // namespace spillway::strategies

@@ -71,9 +71,10 @@ class Recorder {
     result::Phase phase = result::Phase::init;
     std::uint64_t entered = 0;
     Gauge gpu, h2d, d2h, network;
+    int reads = 0, writes = 0, exchanges = 0, on_host = 0;  ///< operations of its own that run
     double idle_since_s = 0;
     std::array<double, result::phase_count> recompute_s{}, launches_s{};
-    double waits_ssd = 0, waits_host = 0, waits_update = 0;
+    double waits_ssd = 0, waits_host = 0, waits_gpus = 0, waits_update = 0;
   };
 
   /// What an operation keeps busy.
@@ -99,6 +100,8 @@ class Recorder {
   void note_end(const Operation& operation, double now_s);
   void change(Gauge& gauge, int by, double now_s);
   void flush(Gauge& gauge, double now_s);
+  double& idle_time(RankState& rank) const;
+  void flush_idle(RankState& rank, double now_s);
   void flush_idle(double now_s);
   void flush_everything(double now_s);
   StepRecord so_far(double now_s);
@@ -114,6 +117,7 @@ class Recorder {
   std::vector<std::string> storage_names_;
   std::vector<Gauge> storages_;
   Gauge any_storage_, cpu_;
+  int gpu_users_ = 0, sends_ = 0;  ///< of all ranks
   OperationWatch* watch_ = nullptr;
   bool clock_, tracing_, late_ = false;
   Use now_used_;                 ///< of the operation that begins or ends

@@ -51,6 +51,7 @@ void each_time(A& a, B& b, Visit visit) {
     visit(a.storage_busy_s[i], b.storage_busy_s[i]);
   visit(a.stalls.gpu_waits_for_ssd, b.stalls.gpu_waits_for_ssd);
   visit(a.stalls.gpu_waits_for_host, b.stalls.gpu_waits_for_host);
+  visit(a.stalls.gpu_waits_for_gpus, b.stalls.gpu_waits_for_gpus);
   visit(a.stalls.gpu_waits_for_update, b.stalls.gpu_waits_for_update);
   visit(a.stalls.gpu_waits_for_launches, b.stalls.gpu_waits_for_launches);
 }

@@ -88,6 +88,7 @@ class Summary {
     result.update_s += phase(Phase::update) + phase(Phase::overflow_check);
     result.stalls.gpu_waits_for_ssd += step.stalls.gpu_waits_for_ssd / count_;
     result.stalls.gpu_waits_for_host += step.stalls.gpu_waits_for_host / count_;
+    result.stalls.gpu_waits_for_gpus += step.stalls.gpu_waits_for_gpus / count_;
     result.stalls.gpu_waits_for_update += step.stalls.gpu_waits_for_update / count_;
     result.stalls.gpu_waits_for_launches += step.stalls.gpu_waits_for_launches / count_;
     for (std::size_t i = 1; i < result::phase_count; ++i) {
@@ -368,6 +369,21 @@ void note_idle_gpus(const description::Scenario& scenario, result::Result& resul
   result.notes.push_back(std::move(note));
 }
 
+/// Adapters and packed weights are of modules, which the experts of a layer in one tensor are not.
+void note_experts_without_adapters(const description::Scenario& scenario,
+                                   const models::Model& model, result::Result& result) {
+  if (!description::has_adapters(scenario.training.method)) return;
+  if (std::none_of(model.weights.begin(), model.weights.end(),
+                   [](const models::WeightTensor& weight) { return weight.is_stacked(); }))
+    return;
+  const bool packed = scenario.training.lora.base != description::BaseType::bf16;
+  result.notes.emplace_back(
+      std::string("training.experts is stacked, one tensor of all experts as in transformers 5: "
+                  "experts have no adapters") +
+      (packed ? " and are not quantised" : "") +
+      "; --set training.experts=separate is as in transformers 4, where each is a module");
+}
+
 }  // namespace
 
 result::Result run(Machine& machine, const Decision& decision, const std::string& backend,
@@ -386,6 +402,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   result.plan = decision->report;
   result.notes = decision->notes;
   for (const std::string& note : prepared.model.architecture.notes) result.notes.emplace_back(note);
+  note_experts_without_adapters(scenario, prepared.model, result);
   std::deque<Job> jobs = jobs_of(decision);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);

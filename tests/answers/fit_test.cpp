@@ -471,6 +471,18 @@ TEST(Fit, TakesAnotherSystemForMoreSamplesWhereItsOwnHasNoRoomForTheirGradients)
   EXPECT_GT(answer.more_samples->tokens_per_s, 5 * answer.runnable->tokens_per_s);
 }
 
+// With Gemini's micro-batch of 2 no other system's activations fit; with 1 ZeRO-Infinity's do.
+TEST(Fit, TakesASmallerMicroBatchForMoreSamplesWhereTheAnswersLeavesNoRoom) {
+  FitQuestion question = about("qwen3-14b", {"3090", "128G", "2Tx2"});
+  question.runnable = true;
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable && answer.more_samples);
+  const MoreSamples& more = *answer.more_samples;
+  EXPECT_LT(more.micro_batch, explore::scenario_of(*answer.runnable).training.micro_batch);
+  EXPECT_EQ(more.samples, more.accumulation * more.micro_batch);
+  EXPECT_GT(more.tokens_per_s, 4 * answer.runnable->tokens_per_s);
+}
+
 TEST(Fit, SaysNothingOfMoreSamplesWhereUpdatesTakeNoTimeOrAStepHasSeveral) {
   FitQuestion question = about("gpt2", {"4090", "64G", "2T"});
   EXPECT_FALSE(fit(sim(), question).more_samples);

@@ -3,6 +3,7 @@
 #include "tests/models/configs.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <set>
 
 namespace spillway::models {
@@ -86,6 +87,44 @@ TEST(Activations, ALlamaBlockSavesTheListOfItsPaperInFp32) {
   // dropout drops attention weights only, of which flash keeps no mask
   w.dropout = 0.1;
   EXPECT_EQ(first_block(tiny_llama, w), batch * sequence * 4 * (6 * 64 + 2 * 32 + 4 * 96));
+}
+
+// In 16 bits each of the two norms keeps its input in fp32 and, where its weight is trained, what
+// it normed: 2 (6H + 2KV + 4I) of the other tensors without the two inputs, and 4H + 2H a norm.
+TEST(Activations, AnUnfusedNormKeepsItsInputInFp32AndWhatItNormed) {
+  Workload w = workload(1, 0);
+  w.fused_kernels = false;
+  const std::uint64_t others = 2 * (4 * 64 + 2 * 32 + 4 * 96), norms = 2 * (4 + 2) * 64;
+  EXPECT_EQ(first_block(tiny_llama, w), batch * sequence * (others + norms));
+  Model frozen = from_config(tiny_llama);
+  for (WeightTensor& weight : frozen.weights)
+    if (weight.kind == WeightKind::norm) weight.frozen = true;
+  EXPECT_EQ(saved_bytes(build_step_program(frozen, w), {1}),
+            batch * sequence * (others + 2 * 4 * 64));
+}
+
+// Where blocks run again they do so from their input, which no norm keeps then.
+TEST(Activations, AnUnfusedNormKeepsTheInputOfABlockThatRunsAgain) {
+  Workload w = workload(1, 0);
+  w.fused_kernels = false;
+  const std::uint64_t before = first_block(tiny_llama, w);
+  w.keeps_inputs = true;
+  EXPECT_EQ(first_block(tiny_llama, w), before + 2 * sbh);
+  EXPECT_NO_THROW(check(build_step_program(from_config(tiny_llama), w)));
+}
+
+// to fp32 and back, the square, its mean, by the root, by the weight: 36 bytes a number.
+TEST(Activations, AnUnfusedNormMovesWhatItsKernelsDo) {
+  Workload w = workload(1, 0);
+  w.fused_kernels = false;
+  const StepProgram program = build_step_program(from_config(tiny_llama), w);
+  const auto norm =
+      std::find_if(program.operators.begin(), program.operators.end(),
+                   [](const Operator& op) { return op.name.ends_with("layers.0.attention.norm"); });
+  ASSERT_NE(norm, program.operators.end());
+  const std::uint64_t tokens = batch * sequence, weights = 64 * 2, roots = tokens * 4;
+  EXPECT_EQ(norm->bytes.value(), 36 * tokens * 64 + weights + roots);
+  EXPECT_EQ(norm->workspace.value(), 4 * tokens * 64);
 }
 
 TEST(Activations, AFusedGateSavesNoActivatedGate) {

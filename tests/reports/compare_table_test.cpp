@@ -32,16 +32,23 @@ std::string table_of(const std::vector<result::Result>& results, Screen screen =
   return compare_table(contenders, screen);
 }
 
+/// 65,536 tokens in a step of 30 s.
+result::Result fast_sample() {
+  result::Result fast = sample_that_fits();
+  fast.step_time_s = 30, fast.tokens_per_s = 65536 / 30.;
+  return fast;
+}
+
 TEST(CompareTable, MarksTheBestOfEachRow) {
-  result::Result slow = sample_that_fits(), fast = slow;
-  fast.step_time_s = 30, fast.tokens_per_s = 2000, fast.host.total = 80 * gib;
+  result::Result slow = sample_that_fits(), fast = fast_sample();
+  fast.host.total = 80 * gib;
   fast.wear->lifetime_years = 3.2;
   const std::string table = table_of({slow, fast});
   EXPECT_EQ(row(table, "step time"), "40.0 s 30.0 s*");
-  EXPECT_EQ(row(table, "tokens/s"), "1,638 2,000*");
+  EXPECT_EQ(row(table, "tokens/s"), "1,638 2,185*");
   EXPECT_EQ(row(table, "host peak of 128.0 GiB"), "64.0 GiB* 80.0 GiB");
   EXPECT_EQ(row(table, "SSD lifetime"), "47 days 3.2 years*");
-  EXPECT_EQ(row(table, "tokens/s per $1000"), "200 244*");  // 1638.4 and 2000 / 8.192
+  EXPECT_EQ(row(table, "tokens/s per $1000"), "200 267*");  // 1638.4 and 2184.5 / 8.192
 }
 
 // To read nothing from a drive is no merit of a run that keeps everything on the GPU.
@@ -52,11 +59,24 @@ TEST(CompareTable, MarksNobodyForHavingNone) {
 }
 
 TEST(CompareTable, SaysWhatItsMarkMeans) {
-  result::Result slow = sample_that_fits(), fast = slow;
-  fast.step_time_s = 30;
+  const result::Result slow = sample_that_fits(), fast = fast_sample();
   EXPECT_THAT(table_of({slow, fast}), HasSubstr("\n* the best of its row among those that fit\n"));
   EXPECT_THAT(table_of({slow, fast}), HasSubstr("\nTFLOPS per GPU: of the model alone"));
   EXPECT_THAT(table_of({slow, fast}), Not(HasSubstr("updates late")));
+}
+
+// A step of twice the samples moves and takes more, and is no worse for it.
+TEST(CompareTable, MarksNothingOfAStepWhereStepsHaveDifferentlyManyTokens) {
+  result::Result small = sample_that_fits(), large = small;
+  large.step_time_s = 60, large.tokens_per_s = 131072 / 60.;
+  large.io.ssd_read = 2 * small.io.ssd_read;
+  const std::string table = table_of({small, large});
+  EXPECT_EQ(row(table, "tokens/step"), "65,536 131,072");
+  EXPECT_EQ(row(table, "step time"), "40.0 s 60.0 s");
+  EXPECT_THAT(row(table, "SSD read/step"), Not(HasSubstr("*")));
+  EXPECT_EQ(row(table, "tokens/s"), "1,638 2,185*");
+  EXPECT_THAT(table, HasSubstr("\ntokens/step: steps differ"));
+  EXPECT_EQ(row(table_of({small, fast_sample()}), "tokens/step"), "");
 }
 
 TEST(CompareCsv, HasTheRowsOfTheTableWithUnitsAndThoseLeftOut) {
@@ -98,16 +118,14 @@ TEST(CompareTable, MarksNothingWhereAllReadTheSame) {
 
 TEST(CompareTable, MarksAllThatTie) {
   result::Result one = sample_that_fits(), other = one, slow = one;
-  slow.step_time_s = 50;
+  slow.step_time_s = 50, slow.tokens_per_s = 65536 / 50.;
   EXPECT_EQ(row(table_of({slow, one, other}), "step time"), "50.0 s 40.0 s* 40.0 s*");
 }
 
 /// A bug is no "does not fit": it stands in its own column, and the others are compared all the
 /// same.
 TEST(CompareTable, ShowsWhatWentWrongInPlaceOfWhetherItFits) {
-  const result::Result slow = sample_that_fits();
-  result::Result fast = slow;
-  fast.step_time_s = 30;
+  const result::Result slow = sample_that_fits(), fast = fast_sample();
   const std::vector<Contender> contenders{
       {"a", &slow}, {"b", nullptr, "a bug: x.cpp:3"}, {"c", &fast}};
   const std::string table = compare_table(contenders, {400});

@@ -202,11 +202,11 @@ TEST(PlanDocuments, SayWhatMoreSamplesAStepBring) {
   settings.trials = {trial("resident, micro-batch 8")};
   settings.best = 0;
   settings.more_samples =
-      answer::MoreSamples{"zero_infinity", 16, 128, 8, {"training.x=1"}, 663.25, std::nullopt};
+      answer::MoreSamples{"zero_infinity", 16, 2, 32, 8, {"training.x=1"}, 663.25, std::nullopt};
   EXPECT_TRUE(
       holds(settings_document(settings, {"box", "", false, false}), 663.25, Quantity::number));
   const auto text = settings_report(settings, {"box", "", false, false}, {});
-  EXPECT_THAT(text, HasSubstr("16 micro-batches before each update with zero_infinity"));
+  EXPECT_THAT(text, HasSubstr("16 micro-batches of 2 before each update with zero_infinity"));
   EXPECT_THAT(text, HasSubstr("--accumulation 16"));
 }
 

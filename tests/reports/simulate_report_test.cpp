@@ -52,12 +52,11 @@ TEST(SimulateReport, SaysWhatEachPhaseWaitsFor) {
                                 "12.0 s for the update.\n"));
 }
 
-// Time for which ranks wait for each other is in there too.
-TEST(SimulateReport, NamesOtherGpusWhereThereAreSome) {
+TEST(SimulateReport, NamesOtherGpusWhereTheyAreWaitedFor) {
   result::Result result = sample_that_fits();
-  result.io.network = 1;
+  result.stalls.gpu_waits_for_gpus = 1.5;
   EXPECT_THAT(stalls_sentence(result, {200}),
-              HasSubstr("for the SSD or other GPUs, 250 ms for the host or other GPUs and "));
+              HasSubstr("250 ms for the host, 1.50 s for other GPUs and 12.0 s for the update"));
 }
 
 // Its time holds that of the check, so what is busy in it does too.

@@ -16,10 +16,11 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// gpt2 on the two GPUs of memascend_c1.
-Imported import(const std::string& text, const std::string& version = "") {
+Imported import(const std::string& text, const std::string& version = "",
+                const std::string& machine = "memascend_c1") {
   ImportOptions options;
   options.model = "gpt2";
-  options.machine = "memascend_c1";
+  options.machine = machine;
   options.deepspeed = version;
   return import_deepspeed(parse_hjson(text, "ds.json"), options);
 }
@@ -79,6 +80,34 @@ TEST(ImportDeepSpeed, RaisesBuffersThatHoldTooLittle) {
                        "DeepSpeed stops; taken as 8"));
   const Imported lion = made("Lion", R"("buffer_count": 6, "pipeline_write": true)");
   EXPECT_EQ(lion.scenario["strategy"]["optimizer"]["buffers"], 6);
+}
+
+// memascend_c2 has two drives, and which of them has the folder its name does not tell.
+TEST(ImportDeepSpeed, SaysOnHowManyDrivesAFolderIsTakenToLie) {
+  const auto of = [](const std::string& device) {
+    const std::string zero = R"({"stage": 3, "offload_optimizer": {"device": ")" + device +
+                             R"(", "nvme_path": "/fast"}})";
+    return text::words_of(
+        import(R"({"zero_optimization": )" + zero + "}", "", "memascend_c2").notes);
+  };
+  EXPECT_THAT(
+      of("nvme"),
+      Contains("zero_optimization.offload_optimizer.nvme_path: \"/fast\" is taken to lie on "
+               "a stripe of the 2 drives of nvme; where it is on one of them, import with "
+               "--set machine.storage.nvme.count=1"));
+  EXPECT_THAT(of("nvme"), Not(Contains(HasSubstr("no effect on memory, bytes or time here: "))));
+  EXPECT_THAT(of("cpu"), Not(Contains(HasSubstr("a stripe of the"))));
+}
+
+TEST(ExportDeepSpeed, SaysWhatNoScenarioHolds) {
+  const auto of = [](const char* optimizer) {
+    return text::words_of(
+        exported(R"("training": {"optimizer": ")" + std::string(optimizer) + "\"}").notes);
+  };
+  EXPECT_THAT(of("adamw"), Contains(HasSubstr("optimizer.params, scheduler: rates, betas and")));
+  EXPECT_THAT(of("adamw"), Contains(HasSubstr("gradient_clipping: no part of a scenario")));
+  // the trainer brings the optimizer
+  EXPECT_THAT(of("adafactor"), Not(Contains(HasSubstr("optimizer.params"))));
 }
 
 TEST(ImportDeepSpeed, TakesTheMeshOfSequencesAndData) {

@@ -118,6 +118,29 @@ TEST(Recorder, AnIdleGpuWaitsForStorageHostOrUpdate) {
   EXPECT_EQ(step.busy[index(Phase::forward)].gpu_recompute, 1.5);
 }
 
+// The means of two ranks: of 10 s in which rank 1 has nothing to do 5 count.
+TEST(Recorder, AnIdleGpuWaitsForOthersThatComputeOrExchange) {
+  Recorder recorder = two_ranks();
+  for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::forward, 0);
+  Made kernel(recorder, OperationKind::gpu_kernels, rank0);
+  Made read(recorder, OperationKind::read, rank1, 1);
+  Made write(recorder, OperationKind::write, rank1, 1);
+  Made send(recorder, OperationKind::send, rank0, 1);
+  recorder.started(kernel, 0);
+  recorder.started(read, 2);  // until now rank 1 waited for rank 0
+  recorder.finished(read, 5);
+  recorder.finished(kernel, 10);
+  recorder.started(send, 10);
+  recorder.started(write, 12);   // of two GPUs that wait for the send rank 1 now writes
+  recorder.finished(send, 14);   // 10-14 rank 0, 10-12 rank 1
+  recorder.finished(write, 15);  // 12-15 rank 1
+  recorder.step_ended(16);       // and then both wait for the host
+  const StepRecord& step = recorder.steps().at(0);
+  EXPECT_EQ(step.stalls.gpu_waits_for_gpus, (2 + 5 + 4 + 2) / 2.);
+  EXPECT_EQ(step.stalls.gpu_waits_for_ssd, (3 + 3) / 2.);
+  EXPECT_EQ(step.stalls.gpu_waits_for_host, (2 + 1) / 2.);
+}
+
 TEST(Recorder, AGpuThatWorksOnTwoStreamsIsBusyOnce) {
   Recorder recorder(1, {"nvme"}, true, true);
   recorder.enter(rank0, Phase::backward, 0);
