@@ -88,6 +88,7 @@ TEST(PlanMachine, BuysACheaperBoxWhereAMicroBatchBetweenPowersOfTwoIsEnough) {
   question.list = scenarios::read_price_list("one_box");
   question.model = "llama-3.1-8b";
   question.systems = {"slideformer"};
+  question.overrides = {"training.fused_kernels=true"};
   question.tokens_per_day = 60e6;
   question.budget_usd = 4000;
   const answer::BestMachine found = machine(sim(), question).answer;
