@@ -194,7 +194,8 @@ TEST_P(Swapped, TensorsLeaveAndComeBackOncePerMicroBatch) {
     ASSERT_TRUE(host.feasible());
     EXPECT_EQ(host.io.d2h, micro * bytes_);
     EXPECT_EQ(host.io.h2d, micro * bytes_);
-    EXPECT_LT(host.gpu.total, kept.gpu.total);
+    // of two blocks the lower one's come back while backward is in the upper one: all are there
+    EXPECT_LE(host.gpu.total, kept.gpu.total);
     const result::Result ssd =
         run_with(Fate::ssd, {batches, "strategy.io_engine=direct", "strategy.pinned=exact"});
     ASSERT_TRUE(ssd.feasible());

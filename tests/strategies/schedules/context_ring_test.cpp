@@ -95,8 +95,12 @@ TEST(ContextRing, NeedsNoRoomForAllKeys) {
     EXPECT_TRUE(run(machine, decided_as_written(scenario), "counting").feasible());
     return machine.ledger().peak_bytes(0);
   };
-  const std::uint64_t two = of_a_block(2, {}, peak), four = of_a_block(4, {}, peak);
-  const std::uint64_t of_two = of_a_block(2, {"training.sequence=8192"}, peak);
+  const auto of = [&](std::uint64_t ranks, const char* sequence) {
+    return of_a_block(ranks, {"model.max_position_embeddings=65536", sequence}, peak);
+  };
+  const std::uint64_t two = of(2, "training.sequence=32768"),
+                      four = of(4, "training.sequence=32768");
+  const std::uint64_t of_two = of(2, "training.sequence=65536");
   EXPECT_LT(four, two);
   // twice the tokens, twice what is saved: no part of it has all tokens
   EXPECT_NEAR(static_cast<double>(of_two - two), 2.0 * static_cast<double>(two - four), 1e6);
