@@ -238,7 +238,7 @@ namespace {
 ///           TeraIO counts the block of a Llama
 struct UnfusedNorm {
   std::optional<TensorId> wide;   ///< x in fp32, read by backward in place of x
-  std::vector<TensorId> besides;  ///< before the weight, for its gradient; x, where layers keep it
+  std::vector<TensorId> besides;  ///< before the weight, for its gradient; x, where blocks keep it
   Bytes workspace, backward_workspace;
   Bytes traffic, backward_traffic;  ///< beside that of the operands
 };
@@ -254,7 +254,7 @@ UnfusedNorm unfused_norm(Tape& tape, const std::string& base, Value x, const Lin
   norm.wide = tape.tensor(base + ".input_fp32", count, 4);
   if (!weights.matrices.empty() && tape.trains(weights.matrices.front()))
     norm.besides.push_back(tape.tensor(base + ".normed", count, tape.element()));
-  if (tape.workload().keeps_inputs && tape.is_input(x)) norm.besides.push_back(x.tensor);
+  if (tape.workload().keeps_inputs && tape.is_input_of_block(x)) norm.besides.push_back(x.tensor);
   norm.workspace = Bytes(count * held);
   norm.backward_workspace = Bytes(count * held_backward);
   norm.traffic = Bytes(count * moved);

@@ -27,8 +27,8 @@ struct Workload {
   bool experts_on_cpu = false;  ///< what routed experts compute is the CPU's
   Attention attention = Attention::flash;
   bool fused_kernels = true;  ///< one kernel for a gated product, and for a norm
-  /// Layers keep their inputs for backward, whether or not an operator's own backward reads them:
-  /// they run again from there, or the inputs leave the GPU.
+  /// Blocks keep their inputs for backward, whether or not an operator's own backward reads them:
+  /// they run again from there.
   bool keeps_inputs = false;
   std::uint64_t mlp_tiles = 1;                  ///< parts of the tokens in dense feed-forwards
   std::optional<description::LossKind> loss{};  ///< none: fused with fused_kernels, else plain

@@ -44,8 +44,10 @@ class Tape {
   }
 
   void begin_layer(std::uint32_t layer, std::optional<Value> input);
-  /// Of the layer that is recorded.
-  bool is_input(Value x) const { return program_.layers[layer_].input == x.tensor; }
+  /// The input of the layer that is recorded, which is a block.
+  bool is_input_of_block(Value x) const {
+    return model_.layers[layer_].is_block && program_.layers[layer_].input == x.tensor;
+  }
   void end_layer(std::optional<Value> output);
 
   TensorId tensor(std::string_view name, std::uint64_t elements, std::uint64_t element_bytes,

@@ -379,6 +379,7 @@ constexpr std::pair<std::string_view, std::string_view> csv_names[] = {
     {"SSD per 1M tokens", "ssd_usd_per_million_tokens"},
     {"request latency", "request_latency_s"},
     {"request rate", "request_rate_bytes_per_s"},
+    {"GPUs used", "gpus_idle"},
     {"price", "price_usd"},
     {"tokens/s per $1000", "tokens_per_s_per_1000_usd"},
 };
@@ -402,7 +403,9 @@ void write_compare_csv(std::ostream& out, std::span<const Contender> contenders,
                        std::span<const LeftOut> left_out) {
   const std::vector<Metric> all = metrics({});  // no common capacity: titles stay as they are
   std::vector<std::string> header = {"label"};
-  for (const Metric& metric : all) header.push_back(csv_name(metric.title));
+  for (const Metric& metric : all)  // a range is of the column before it
+    header.push_back(metric.title.starts_with("  from") ? header.back() + "_from_to"
+                                                        : csv_name(metric.title));
   std::vector<std::vector<std::string>> rows;
   for (const Contender& contender : contenders) {
     std::vector<std::string>& row = rows.emplace_back(std::vector{contender.label});

@@ -209,6 +209,9 @@ Text change_sentence(const FitAnswer& answer) {
   return answer.runnable
              ? "Neither more host memory nor one more drive or card, as far as the board takes "
                "them, makes it faster."
+         : answer.fits
+             ? "No memory, drives or card of the catalogue that this box takes makes it fit with "
+               "what people can run."
              : "No memory, drives or card of the catalogue that this box takes makes it fit.";
 }
 

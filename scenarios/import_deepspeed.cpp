@@ -395,10 +395,12 @@ void note_drives_of_folders(const json& config, const description::MachineFile& 
     if (!config.contains(at) || !config[at].is_object()) continue;
     const json& offload = config[at];
     const auto folder = offload.find("nvme_path"), device = offload.find("device");
-    if (device == offload.end() || *device != "nvme" || folder == offload.end()) continue;
+    if (device == offload.end() || *device != "nvme" || folder == offload.end() ||
+        !folder->is_string() || folder->get<std::string>().empty())
+      continue;
     imported.notes.emplace_back(fmt::format(
         "zero_optimization.{}.nvme_path: {} is taken to lie on a stripe of the {} drives of {}; "
-        "where it is on one of them, import with --set machine.storage.{}.count=1",
+        "where it is on one of them, simulate with --set machine.storage.{}.count=1",
         section, folder->dump(), drives->count, drives->name, drives->name));
     return;
   }

@@ -8,6 +8,13 @@ namespace spillway::strategies {
 
 namespace {
 
+/// From their inputs, for what was not kept; the others bring back what was saved.
+bool runs_blocks_again(description::ActivationPolicy policy) {
+  using description::ActivationPolicy;
+  return policy != ActivationPolicy::keep && policy != ActivationPolicy::offload &&
+         policy != ActivationPolicy::tensor_cache;
+}
+
 models::Workload workload_of(const description::Scenario& scenario,
                              const models::Architecture& architecture) {
   const description::Training& training = scenario.training;
@@ -23,8 +30,7 @@ models::Workload workload_of(const description::Scenario& scenario,
   workload.experts_on_cpu = scenario.strategy.weights.experts_on_cpu();
   workload.attention = training.attention;
   workload.fused_kernels = training.fused_kernels;
-  workload.keeps_inputs =
-      scenario.strategy.activations.policy != description::ActivationPolicy::keep;
+  workload.keeps_inputs = runs_blocks_again(scenario.strategy.activations.policy);
   workload.mlp_tiles = training.mlp_tiles;
   workload.loss = training.loss;
   workload.dropout = training.dropout.value.value_or(architecture.own_dropout);

@@ -31,7 +31,7 @@ void Recorder::change(Gauge& gauge, int by, double now_s) {
 
 /// What an idle GPU may wait for now: of its rank's own operations that run the first in the order
 /// reads, exchanges with other ranks, writes, copies and work of the host; where none runs, other
-/// ranks that work, as a stage of a pipeline does.
+/// ranks whose operations do, as a stage of a pipeline does.
 double& Recorder::idle_time(RankState& rank) const {
   if (gauge_phase_ == result::Phase::update || gauge_phase_ == result::Phase::overflow_check)
     return rank.waits_update;
@@ -39,7 +39,7 @@ double& Recorder::idle_time(RankState& rank) const {
   if (rank.exchanges > 0) return rank.waits_gpus;
   if (rank.writes > 0) return rank.waits_ssd;
   if (rank.h2d.users > 0 || rank.d2h.users > 0 || rank.on_host > 0) return rank.waits_host;
-  return gpu_users_ > 0 || sends_ > 0 ? rank.waits_gpus : rank.waits_host;
+  return running_ > 0 ? rank.waits_gpus : rank.waits_host;
 }
 
 void Recorder::flush_idle(RankState& rank, double now_s) {
@@ -226,10 +226,12 @@ void Recorder::note_end(const Operation& operation, double now_s) {
 }
 
 void Recorder::use(const Use& use, int by, double now_s) {
+  if (use.kind == OperationKind::copy_on_gpu) return;
   RankState& rank = ranks_[use.rank];
-  // where no rank has anything else to do, it is others' kernels and sends that all wait for
-  const bool others = use.kind == OperationKind::gpu_kernels || use.kind == OperationKind::send;
-  others ? flush_idle(now_s) : flush_idle(rank, now_s);
+  // of ranks with nothing to do all are told whether any has
+  const bool all = running_ == 0 || running_ + by == 0;
+  all ? flush_idle(now_s) : flush_idle(rank, now_s);
+  running_ += by;
   switch (use.kind) {
     case OperationKind::read:
     case OperationKind::write:
@@ -243,15 +245,12 @@ void Recorder::use(const Use& use, int by, double now_s) {
     case OperationKind::copy_to_host:
       return change(rank.d2h, by, now_s);
     case OperationKind::gpu_kernels:
-      gpu_users_ += by;
       return change(rank.gpu, by, now_s);
     case OperationKind::cpu_kernel:
     case OperationKind::copy_on_host:
       rank.on_host += by;
       return change(cpu_, by, now_s);
     case OperationKind::send:
-      sends_ += by;
-      [[fallthrough]];
     case OperationKind::collective:
       rank.exchanges += by;
       if (use.between_nodes) change(rank.network, by, now_s);

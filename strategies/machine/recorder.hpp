@@ -117,7 +117,7 @@ class Recorder {
   std::vector<std::string> storage_names_;
   std::vector<Gauge> storages_;
   Gauge any_storage_, cpu_;
-  int gpu_users_ = 0, sends_ = 0;  ///< of all ranks
+  int running_ = 0;  ///< operations of all ranks
   OperationWatch* watch_ = nullptr;
   bool clock_, tracing_, late_ = false;
   Use now_used_;                 ///< of the operation that begins or ends

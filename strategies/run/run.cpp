@@ -373,15 +373,21 @@ void note_idle_gpus(const description::Scenario& scenario, result::Result& resul
 void note_experts_without_adapters(const description::Scenario& scenario,
                                    const models::Model& model, result::Result& result) {
   if (!description::has_adapters(scenario.training.method)) return;
-  if (std::none_of(model.weights.begin(), model.weights.end(),
+  const description::Lora& lora = scenario.training.lora;
+  const bool packed = lora.base != description::BaseType::bf16;
+  const bool everywhere = std::find(lora.targets.begin(), lora.targets.end(),
+                                    description::all_linear_targets) != lora.targets.end();
+  if ((!packed && !everywhere) ||
+      std::none_of(model.weights.begin(), model.weights.end(),
                    [](const models::WeightTensor& weight) { return weight.is_stacked(); }))
     return;
-  const bool packed = scenario.training.lora.base != description::BaseType::bf16;
-  result.notes.emplace_back(
-      std::string("training.experts is stacked, one tensor of all experts as in transformers 5: "
-                  "experts have no adapters") +
-      (packed ? " and are not quantised" : "") +
-      "; --set training.experts=separate is as in transformers 4, where each is a module");
+  std::string note = "experts of a layer are one tensor (training.experts: stacked)";
+  if (everywhere) note += ", which has no adapter";
+  if (packed) note += everywhere ? " and is not quantised" : ", which is not quantised";
+  using description::ExpertLayout;
+  if (models::refusal(model.architecture, ExpertLayout::separate).empty())
+    note += "; --set training.experts=separate is as in transformers 4, where each is a module";
+  result.notes.emplace_back(note);
 }
 
 }  // namespace

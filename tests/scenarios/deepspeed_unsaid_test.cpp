@@ -93,7 +93,7 @@ TEST(ImportDeepSpeed, SaysOnHowManyDrivesAFolderIsTakenToLie) {
   EXPECT_THAT(
       of("nvme"),
       Contains("zero_optimization.offload_optimizer.nvme_path: \"/fast\" is taken to lie on "
-               "a stripe of the 2 drives of nvme; where it is on one of them, import with "
+               "a stripe of the 2 drives of nvme; where it is on one of them, simulate with "
                "--set machine.storage.nvme.count=1"));
   EXPECT_THAT(of("nvme"), Not(Contains(HasSubstr("no effect on memory, bytes or time here: "))));
   EXPECT_THAT(of("cpu"), Not(Contains(HasSubstr("a stripe of the"))));

@@ -133,12 +133,12 @@ TEST(Recorder, AnIdleGpuWaitsForOthersThatComputeOrExchange) {
   recorder.started(send, 10);
   recorder.started(write, 12);   // of two GPUs that wait for the send rank 1 now writes
   recorder.finished(send, 14);   // 10-14 rank 0, 10-12 rank 1
-  recorder.finished(write, 15);  // 12-15 rank 1
+  recorder.finished(write, 15);  // 12-15 rank 1, for which rank 0 waits
   recorder.step_ended(16);       // and then both wait for the host
   const StepRecord& step = recorder.steps().at(0);
-  EXPECT_EQ(step.stalls.gpu_waits_for_gpus, (2 + 5 + 4 + 2) / 2.);
+  EXPECT_EQ(step.stalls.gpu_waits_for_gpus, (2 + 5 + 4 + 2 + 1) / 2.);
   EXPECT_EQ(step.stalls.gpu_waits_for_ssd, (3 + 3) / 2.);
-  EXPECT_EQ(step.stalls.gpu_waits_for_host, (2 + 1) / 2.);
+  EXPECT_EQ(step.stalls.gpu_waits_for_host, (1 + 1) / 2.);
 }
 
 TEST(Recorder, AGpuThatWorksOnTwoStreamsIsBusyOnce) {
