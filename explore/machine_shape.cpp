@@ -8,6 +8,7 @@ std::string shape_of(description::MachineFile machine) {
   machine.name.clear();
   machine.sources.clear();
   machine.prices_usd.reset();
+  machine.power.reset();
   machine.dates.clear();
   machine.bought.clear();
   description::GpuSpec& gpu = machine.gpu;
@@ -17,6 +18,10 @@ std::string shape_of(description::MachineFile machine) {
     for (auto& [type, rate] : *rates) rate = {};
   if (gpu.reduction) gpu.reduction = description::BytesPerSecond{};
   machine.pcie = {};
+  for (auto* rate : {&machine.gpu.peer_rate, &machine.network.intra_node_per_gpu})
+    if (*rate) *rate = description::BytesPerSecond{};
+  machine.network.per_gpu = {};
+  machine.network.latency = {};
   description::HostSpec& host = machine.host;
   host.memory = host.reserve = {};
   for (auto* rate : {&host.memory_rate, &host.convert, &host.check_chained, &host.check_fused})
