@@ -77,8 +77,9 @@ void compare(CompareOptions options) {
   Monitor monitor("simulating", options.limit_s);
   monitor.expect(field.entries.size());
   const bool table = !options.json && options.csv.empty();
+  const bool what_ifs = table || options.csv == "rows";
   const answer::Comparison comparison =
-      answers::compare(monitor.backend(), std::move(field), {options.run.range, table, today()});
+      answers::compare(monitor.backend(), std::move(field), {options.run.range, what_ifs, today()});
   monitor.clear();
   for (const answer::LeftOut& one : comparison.left_out)
     std::cerr << description::printable("left out: " + one.label + ": " + one.reason) << "\n";

@@ -66,6 +66,7 @@ std::optional<Purchase> purchase_for(const Scenario& scenario, const result::Res
       add_drives(scenario, *result.infeasible, need.needed, purchase);
       continue;
     }
+    if (scenario.machine.gpu.one_memory) return std::nullopt;  // it is soldered
     const bool host = need.tier == "host";
     const std::uint64_t size = host ? sold_host_memory(need.needed) : sold_gpu_memory(need.needed);
     if (size == 0) return std::nullopt;

@@ -8,7 +8,8 @@ namespace spillway::explore {
 /// tier that `result` says is too small gets the next size that holds its need. What was found is
 /// simulated, and where a plan wants more than that the next size is tried.
 ///   result  of the scenario, with its needs
-///   Result  nothing when it fits already, or when no size that is sold does
+///   Result  nothing when it fits already, when no size that is sold does, or when GPU and host
+///           share one memory, which comes with the machine
 std::optional<Remedy> more_memory(const Backend& backend, const description::Scenario& scenario,
                                   const result::Result& result, const Resolve& resolve);
 

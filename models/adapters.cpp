@@ -102,13 +102,13 @@ std::vector<bool> targets_of(const Model& model, const std::vector<std::string>&
     std::set<std::string> known{description::all_linear_targets, description::attention_targets};
     for (const WeightTensor& weight : model.weights)
       if (may_have_adapter(weight)) known.insert(last_word(module_of(weight)));
-    const bool stacked =
-        std::any_of(model.weights.begin(), model.weights.end(),
-                    [](const WeightTensor& weight) { return weight.is_stacked(); });
+    const bool could_be_modules =
+        model.stacks_experts() && refusal(model.architecture, ExpertLayout::separate).empty();
     refuse("training.lora.targets",
            "no matrix of a block of " + model.name() + " is named \"" + name + "\"",
            description::known_names(name, {known.begin(), known.end()}) +
-               (stacked ? "; of experts: with training.experts=separate each is a module" : ""));
+               (could_be_modules ? "; of experts: with training.experts=separate each is a module"
+                                 : ""));
   }
   return targets;
 }

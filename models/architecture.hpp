@@ -151,6 +151,7 @@ struct Architecture {
   bool layer_norm = false;  ///< LayerNorm; else RMSNorm
   bool norm_bias = false;
   bool norm_weights = true;
+  bool wide_norms = false;  ///< an RMSNorm multiplies by its weight before it leaves fp32
   bool final_norm = true;
   BlockForm form = BlockForm::pre_norm;
   HeadNorm head_norm = HeadNorm::none;

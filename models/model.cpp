@@ -119,4 +119,9 @@ Params Model::largest_tensor() const {
   return largest;
 }
 
+bool Model::stacks_experts() const {
+  return std::any_of(weights.begin(), weights.end(),
+                     [](const WeightTensor& weight) { return weight.is_stacked(); });
+}
+
 }  // namespace spillway::models

@@ -119,6 +119,8 @@ struct Model {
   std::vector<std::uint32_t> used_by(std::uint32_t layer) const;
   /// Parameters of the largest weight tensor (the vocabulary's, in LLMs).
   Params largest_tensor() const;
+  /// All experts of a layer are one tensor, which is no module of its own.
+  bool stacks_experts() const;
 };
 
 Model build_model(const Architecture& architecture);

@@ -233,28 +233,38 @@ namespace {
 /// What a norm by root mean square keeps and moves beside its input and output where it is written
 /// in PyTorch's own operators, one kernel after the other: to fp32, the square, its mean, times the
 /// inverse root, to the type of the model, times the weight.
-///   Source  Hugging Face modeling_llama.py, LlamaRMSNorm.forward; which operands autograd keeps:
-///           PyTorch derivatives.yaml (pow, mul, rsqrt, to). Where all is fp32, x alone is kept, as
-///           TeraIO counts the block of a Llama
+/// Some types multiply by the weight first, and then go to the type of the model.
+///   Source  Hugging Face modeling_llama.py, LlamaRMSNorm.forward; modeling_gemma2.py and
+///           modeling_olmo2.py; which operands autograd keeps: PyTorch derivatives.yaml (pow, mul,
+///           rsqrt, to). Where all is fp32, x alone is kept, as TeraIO counts the block of a Llama
 struct UnfusedNorm {
   std::optional<TensorId> wide;   ///< x in fp32, read by backward in place of x
-  std::vector<TensorId> besides;  ///< before the weight, for its gradient; x, where blocks keep it
+  std::vector<TensorId> besides;  ///< before the weight, for its gradient; x, to start again from
   Bytes workspace, backward_workspace;
   Bytes traffic, backward_traffic;  ///< beside that of the operands
 };
+
+/// Backward starts again from x: with the block, or with its norms alone.
+bool starts_again(const Tape& tape, Value x) {
+  const auto& again = tape.workload().recomputed;
+  return (tape.workload().keeps_inputs && tape.is_input_of_block(x)) ||
+         std::find(again.begin(), again.end(), description::RecomputedOperator::norm) !=
+             again.end();
+}
 
 UnfusedNorm unfused_norm(Tape& tape, const std::string& base, Value x, const Linear& weights) {
   // bytes an element of fp32 temporaries: forward the square; backward the gradient that comes, its
   // product with the root, and what the square's own takes
   constexpr std::uint64_t held = 4, held_backward = 12;
   // bytes an element that the kernels read and write, those of operands left out
-  constexpr std::uint64_t moved = 26, moved_backward = 72;
+  const bool wide = tape.architecture().wide_norms;
+  const std::uint64_t moved = wide ? 28 : 26, moved_backward = wide ? 82 : 72;
   const std::uint64_t count = tape.elements(x);
   UnfusedNorm norm;
   norm.wide = tape.tensor(base + ".input_fp32", count, 4);
   if (!weights.matrices.empty() && tape.trains(weights.matrices.front()))
-    norm.besides.push_back(tape.tensor(base + ".normed", count, tape.element()));
-  if (tape.workload().keeps_inputs && tape.is_input_of_block(x)) norm.besides.push_back(x.tensor);
+    norm.besides.push_back(tape.tensor(base + ".normed", count, wide ? 4 : tape.element()));
+  if (starts_again(tape, x)) norm.besides.push_back(x.tensor);
   norm.workspace = Bytes(count * held);
   norm.backward_workspace = Bytes(count * held_backward);
   norm.traffic = Bytes(count * moved);

@@ -134,7 +134,7 @@ void read_gpt_oss(ConfigKeys& keys, Architecture& a) {
   read_rotary(keys, a, {201088, 2880, 2880, 36, 64, 8, 131072, 1e-5, 150000});
   a.head_dim = keys.count("head_dim", 64);
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", true);
-  a.attention_sinks = a.clamped_gate = a.router_bias = a.expert_bias = true;
+  a.attention_sinks = a.clamped_gate = a.router_bias = a.expert_bias = a.wide_norms = true;
   a.expert_ffn = a.ffn;
   a.experts = keys.count(keys.first_of({"num_local_experts", "num_experts"}), 128);
   const char* used = keys.first_of({"num_experts_per_tok", "experts_per_token"});

@@ -8,6 +8,7 @@ namespace {
 void read_common(ConfigKeys& keys, Architecture& a, const RotaryDefaults& defaults) {
   read_rotary(keys, a, defaults);
   a.head_dim = keys.count("head_dim", 256);
+  a.wide_norms = true;
   a.tied_embeddings = keys.flag("tie_word_embeddings", true);
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   // Files of the first Gemma say "gelu" in hidden_act and mean the tanh form.

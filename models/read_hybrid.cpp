@@ -36,6 +36,7 @@ void read_gated(ConfigKeys& keys, Architecture& a, const RotaryDefaults& default
                 std::uint64_t value_heads) {
   read_rotary(keys, a, defaults);
   a.head_dim = keys.count("head_dim", 256);
+  a.wide_norms = true;
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   a.head_norm = HeadNorm::per_head;
   a.attention_gate = keys.flag("attn_output_gate", true);

@@ -113,6 +113,7 @@ void read_helium(ConfigKeys& keys, Architecture& a) {
   a.head_dim = keys.count("head_dim", 128);
   a.qkv_bias = keys.flag("attention_bias", false);
   a.ffn_bias = keys.flag("mlp_bias", false);
+  a.wide_norms = true;
 }
 
 /// Up and down without a gate.
@@ -146,6 +147,7 @@ void read_olmo2(ConfigKeys& keys, Architecture& a) {
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   a.form = BlockForm::output_norm;
   a.head_norm = HeadNorm::whole;
+  a.wide_norms = true;
 }
 
 void read_olmo3(ConfigKeys& keys, Architecture& a) {

@@ -181,7 +181,7 @@ constexpr const char* offloads_itself =
     "DeepCompile moves tensors to host memory and back by its own plan; here they stay";
 
 /// What DeepSpeed does with a key and we do not.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 30> not_modelled{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 28> not_modelled{{
     {"zero_optimization.zero_quantized_weights",
      "ZeRO++ gathers weights in 8 bits; here in 16, so network bytes are an upper bound"},
     {"zero_optimization.zero_quantized_gradients",
@@ -221,8 +221,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 30> not_mode
     {"compile.offload_opt_states", offloads_itself},
     {"data_parallel_size", "beside sequence_parallel_size it is parallel.data"},
     {"compile.deepcompile", "DeepCompile moves gathers and offloads by its own plan"},
-    {"bf16.bf16_master_weights_and_grads", "masters are fp32 here, so memory is an upper bound"},
-    {"bf16.bf16_optimizer_states", "states are fp32 here, so memory is an upper bound"},
     {"fp16.fp16_master_weights_and_grads", "masters are fp32 here, so memory is an upper bound"},
     {"hybrid_engine", "generation between the steps is not simulated"},
 }};

@@ -99,6 +99,8 @@ class Comparison {
 
   bool optimizer(const std::string& knob) const {
     if (knob == "device" || knob == "home") return false;
+    if (knob == "master")  // a CPU has copies of what kernels read on the GPU, asked for or not
+      return offloads_ && parts_.weights.home == Home::gpu;
     if (!offloads_) return true;
     const OptimizerPart& part = parts_.optimizer;
     if (knob.starts_with("paths")) return part.home != Home::ssd || only_drive();

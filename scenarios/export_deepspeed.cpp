@@ -49,6 +49,10 @@ class Export {
         training.micro_batch * training.gradient_accumulation * scenario_.parallel.data;
     config["fp16"] = {{"enabled", precision.starts_with("fp16")}};
     config["bf16"] = {{"enabled", precision.starts_with("bf16")}};
+    if (training.precision == Precision::bf16_mixed && stage() > 0 &&
+        training.optimizer_state == StateWidth::bf16)
+      config["bf16"].update(
+          {{"bf16_master_weights_and_grads", true}, {"bf16_optimizer_states", true}});
     if (const json own = optimizer(); !own.is_null()) config["optimizer"] = own;
     config["zero_optimization"] = zero();
     config["activation_checkpointing"] = {
@@ -263,6 +267,8 @@ void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
     if (value == assumed.value(key, json())) continue;
     if (key == "optimizer" && one_optimizer_in_deepspeed(scenario.training, imported.training))
       continue;
+    if (key == "optimizer_state" && scenario.training.has_plain_adam())
+      continue;  // DeepSpeed's own
     exported.scenario["training"][key] = value;
     exported.overrides.push_back(fmt::format(
         "training.{}={}", key, value.is_string() ? value.get<std::string>() : value.dump()));

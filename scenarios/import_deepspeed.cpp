@@ -94,6 +94,7 @@ class Import {
                                       {"zero_stage", zero.stage()}};
     if (context_ranks() > 1) imported_.scenario["parallel"]["context"] = context_ranks();
     imported_.scenario["strategy"] = zero.strategy(precision_);
+    if (zero.narrow_states()) imported_.scenario["training"]["optimizer_state"] = "bf16";
     read_communication(zero);
     note_stages();
     imported_.pinning_unsaid = zero.pinning_unsaid();
@@ -390,6 +391,7 @@ void note_drives_of_folders(const json& config, const description::MachineFile& 
         return storage.kind == description::StorageKind::ssd && storage.count > 1;
       });
   if (drives == machine.storage.end()) return;
+  std::vector<std::string> folders, said;
   for (const char* section : {"offload_param", "offload_optimizer"}) {
     const json::json_pointer at(fmt::format("/zero_optimization/{}", section));
     if (!config.contains(at) || !config[at].is_object()) continue;
@@ -398,12 +400,17 @@ void note_drives_of_folders(const json& config, const description::MachineFile& 
     if (device == offload.end() || *device != "nvme" || folder == offload.end() ||
         !folder->is_string() || folder->get<std::string>().empty())
       continue;
-    imported.notes.emplace_back(fmt::format(
-        "zero_optimization.{}.nvme_path: {} is taken to lie on a stripe of the {} drives of {}; "
-        "where it is on one of them, simulate with --set machine.storage.{}.count=1",
-        section, folder->dump(), drives->count, drives->name, drives->name));
-    return;
+    if (std::find(folders.begin(), folders.end(), folder->dump()) != folders.end()) continue;
+    folders.push_back(folder->dump());
+    said.push_back(fmt::format("zero_optimization.{}.nvme_path: {}", section, folders.back()));
   }
+  if (folders.empty()) return;
+  const bool one = folders.size() == 1;
+  imported.notes.emplace_back(fmt::format(
+      "{} {} taken to lie on a stripe of the {} drives of {}; where {} on one of them, simulate "
+      "with --set machine.storage.{}.count=1",
+      fmt::join(said, " and "), one ? "is" : "are", drives->count, drives->name,
+      one ? "it is" : "both are", drives->name));
 }
 
 }  // namespace

@@ -186,7 +186,47 @@ bool ZeroImport::pinned(const std::string& section) {
   return keys_.flag(section + "/pin_memory", old);
 }
 
+/// Masters and gradients in bf16, and with them states. Masters are copies also where weights have
+/// their type.
+///   Source  DeepSpeed pull request 7700, first released in 0.18.3, for states of a CPU 8010, first
+///           released in 0.19.1; base_optimizer.py, _configure_master_weights
+void ZeroImport::read_narrow_states(const std::string& precision) {
+  const std::string masters = "/bf16/bf16_master_weights_and_grads";
+  const std::string states = "/bf16/bf16_optimizer_states";
+  if (precision != "bf16_mixed") return;
+  const bool copies = keys_.flag(masters, false), narrow = keys_.flag(states, false);
+  if (!copies && !narrow) return;
+  const std::string& one = copies ? masters : states;
+  const bool offloads = optimizer_ != "none";
+  if (!version_.at_least(18, 3))
+    note(dotted(one) + ": ignored, DeepSpeed has it since 0.18.3");
+  else if (stage_ == 0)
+    keys_.complain(one, "DeepSpeed stops at this in stage 0",
+                   "set zero_optimization.stage to 1, 2 or 3");
+  else if (!copies)
+    keys_.complain(states, "DeepSpeed stops at this without bf16_master_weights_and_grads",
+                   "set both to true");
+  else if (!narrow && !offloads)
+    keys_.complain(masters, "beside fp32 states DeepSpeed stops at this without a CPU optimizer",
+                   "set bf16_optimizer_states to true too, or offload_optimizer.device to \"cpu\"");
+  else if (!narrow)
+    note(dotted(masters) +
+         ": masters and gradients are fp32 here beside fp32 states, so host memory is an upper "
+         "bound");
+  else if (offloads && !version_.at_least(19, 1))
+    note(dotted(states) +
+         ": fp32 here; DeepSpeed keeps states of a CPU optimizer in bf16 since 0.19.1");
+  else
+    narrow_states_ = true;
+  if (narrow_states_ && optimizer_ == "nvme")
+    note(dotted(masters) +
+         ": gradients of 16 bits stay in host memory here until the update; DeepSpeed writes them "
+         "to NVMe and reads them again, so host memory is an upper bound, bytes and wear lower "
+         "ones");
+}
+
 json ZeroImport::strategy(const std::string& precision) {
+  read_narrow_states(precision);
   const bool gds = keys_.flag("/aio/use_gds", false);
   const bool offloads = optimizer_ != "none";
   // ZeRO-1 and 2 check each gradient on its way; ZeRO-3 the flat buffer, with a chain of operations
@@ -320,9 +360,10 @@ bool ZeroImport::has_main_gradients(const std::string& precision) {
 
 json ZeroImport::gradients(const std::string& precision) {
   const char* policy = speculates_            ? "active"
+                       : optimizer_ == "none" ? "resident"
+                       : narrow_states_       ? "host_fp16"
                        : optimizer_ == "nvme" ? "ssd_fp32"
-                       : optimizer_ == "cpu"  ? "host_fp32"
-                                              : "resident";
+                                              : "host_fp32";
   json gradients{{"policy", policy},
                  {"overlap", keys_.flag(zero + "overlap_comm", stage_ == 3)},
                  {"reduce_bucket", params(keys_.count_or(zero + "reduce_bucket_size", 500'000'000,
@@ -332,7 +373,7 @@ json ZeroImport::gradients(const std::string& precision) {
       keys_.text("/data_types/grad_accum_dtype", precision == "fp32" ? "fp32" : "fp16");
   gradients["accumulation"] = width == "fp32" ? "fp32" : "fp16";
   if (width == "bf16") note("data_types.grad_accum_dtype: bf16 has the size of fp16");
-  if (has_main_gradients(precision)) gradients["main_gradients"] = true;
+  if (has_main_gradients(precision) && !narrow_states_) gradients["main_gradients"] = true;
   // grads_in_partition, grad_partitions_flat_buffer; below, autograd makes each
   if (optimizer_ == "none" && stage_ >= 2) gradients["memory"] = "at_start";
   if (optimizer_ == "none") return gradients;
@@ -367,6 +408,7 @@ double ZeroImport::cpu_share() {
 
 json ZeroImport::optimizer(const std::string& precision) {
   json optimizer{{"device", optimizer_ == "none" ? "gpu" : "cpu"}, {"home", home(optimizer_)}};
+  if (narrow_states_) optimizer["master"] = "copy";
   // ZeRO-1 and 2 know no sub-groups: a rank's share is one
   const auto subgroup = sharded()
                             ? params(std::max<std::uint64_t>(

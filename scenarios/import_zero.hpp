@@ -33,6 +33,8 @@ class ZeroImport {
   /// Offloaded to the CPU or to NVMe without a word about pinning.
   bool pinning_unsaid() const { return pinning_unsaid_; }
   nlohmann::json strategy(const std::string& precision);
+  /// After strategy(): masters, gradients and states have 16 bits.
+  bool narrow_states() const { return narrow_states_; }
 
  private:
   void note(const std::string& text) { notes_.push_back(text); }
@@ -40,6 +42,7 @@ class ZeroImport {
   void read_offload();
   void read_speculation();
   void read_zenflow();
+  void read_narrow_states(const std::string& precision);
   bool steps_late();
   bool pinned(const std::string& section);
   nlohmann::json weights(const std::string& precision);
@@ -65,6 +68,7 @@ class ZeroImport {
   bool pinning_unsaid_ = false;
   std::optional<std::uint64_t> update_interval_;
   bool speculates_ = false;  ///< SuperOffload, and nothing that makes it wait
+  bool narrow_states_ = false;
 };
 
 }  // namespace spillway::scenarios

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/part_catalogue.hpp"
 
 namespace spillway::scenarios {
 
@@ -175,6 +176,52 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
 }
 
 }  // namespace
+
+namespace {
+
+/// The price of such a part that somebody wrote is theirs: it is not the catalogue's.
+///   size  where a part of its kind says how large it is: "/gpu/memory"
+std::string priced_as_smaller(const description::MachineFile& machine, PartKind kind,
+                              const std::string& bought_as, const char* size, Bytes asked,
+                              double price_usd, const std::string& path) {
+  const auto name = machine.bought.find(bought_as);
+  if (name == machine.bought.end()) return "";
+  const PriceList& catalogue = part_catalogue();
+  const auto is_it = [&](const Part& part) { return part.name == name->second; };
+  const auto part_of = [&](const auto& parts) -> const Part* {
+    const auto found = std::find_if(parts.begin(), parts.end(), is_it);
+    return found == parts.end() ? nullptr : &*found;
+  };
+  const Part* part = kind == PartKind::gpu ? part_of(catalogue.gpus) : part_of(catalogue.drives);
+  const nlohmann::json::json_pointer at(size);
+  if (!part || price_usd != part->price_usd || !part->parts.contains(at)) return "";
+  const Bytes own = description::quantity_from<Bytes>(part->parts.at(at).get<std::string>());
+  if (asked <= own) return "";
+  return fmt::format("{}: {}, and the price is that of a {} with {}", path,
+                     description::to_text(asked), part->name, description::to_text(own));
+}
+
+}  // namespace
+
+std::vector<std::string> priced_as_smaller_parts(const description::MachineFile& machine) {
+  std::vector<std::string> sentences;
+  const auto add = [&](std::string sentence, const std::string& hint) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence) + "; " + hint);
+  };
+  if (machine.prices_usd)
+    add(priced_as_smaller(machine, PartKind::gpu, "gpu", "/gpu/memory", machine.gpu.memory,
+                          machine.prices_usd->gpu, "machine.gpu.memory"),
+        "--set machine.prices_usd.gpu=DOLLARS says what such a card costs");
+  for (const description::StorageSpec& storage : machine.storage) {
+    const std::string path = "machine.storage." + storage.name;
+    const double price =
+        storage.price_usd.value_or(machine.prices_usd ? machine.prices_usd->ssd : 0);
+    add(priced_as_smaller(machine, PartKind::drive, "storage." + storage.name, "/drive/capacity",
+                          storage.capacity, price, path + ".capacity"),
+        fmt::format("--set {}.price_usd=DOLLARS says what such a drive costs", path));
+  }
+  return sentences;
+}
 
 std::optional<std::uint64_t> largest_count(std::string_view knob) {
   for (const auto& [path, most] : largest_counts)

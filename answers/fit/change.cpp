@@ -23,7 +23,7 @@ constexpr double worth_saying = 1.02;
 struct Step {
   std::string words;
   std::vector<std::string> set;
-  std::uint64_t micro_batch = 0;  ///< smaller than asked for, where that did not fit; 0: as asked
+  std::uint64_t micro_batch{};  ///< smaller than asked for, where that did not fit; 0: as asked
 };
 
 std::string run_as(const std::string& system) {
@@ -199,6 +199,19 @@ std::vector<TriedStep> all_that_fit(const explore::Backend& backend, const resul
   return fitting;
 }
 
+/// How many micro-batches before each update are tried; 1: a step has several already, or updates
+/// take too little of it to be worth saving.
+std::uint64_t micro_batches_worth_trying(const result::Result& answer, const Scenario& now) {
+  if (now.training.gradient_accumulation > 1) return 1;
+  const double without_updates = answer.step_time_s - answer.update_s;
+  if (answer.step_time_s < worth_more_samples * without_updates) return 1;
+  return many_micro_batches / std::min(many_micro_batches, now.machine.gpu.count);
+}
+
+std::string accumulation_of(std::uint64_t micro_batches) {
+  return fmt::format("training.gradient_accumulation={}", micro_batches);
+}
+
 /// Of those the fastest.
 TriedStep fastest_of(const explore::Backend& backend, const result::Result& answer,
                      std::vector<Step> steps, std::uint64_t& simulated) {
@@ -214,13 +227,9 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
                                         const result::Result& answer, const Systems& among,
                                         std::uint64_t& simulated) {
   const Scenario now = explore::scenario_of(answer);
-  const std::uint64_t times =
-      many_micro_batches / std::min(many_micro_batches, now.machine.gpu.count);
-  if (now.training.gradient_accumulation > 1 || times < 2) return std::nullopt;
-  // what it saves is updates
-  const double without_updates = answer.step_time_s - answer.update_s;
-  if (answer.step_time_s < worth_more_samples * without_updates) return std::nullopt;
-  const std::string set = fmt::format("training.gradient_accumulation={}", times);
+  const std::uint64_t times = micro_batches_worth_trying(answer, now);
+  if (times < 2) return std::nullopt;
+  const std::string set = accumulation_of(times);
   TriedStep best = fastest_of(backend, answer, {{"", {set}, 0}}, simulated);
   // with fewer updates another system may be the fastest, or the only one with room for gradients
   const TriedStep other = fastest_of(backend, answer, others_with(set, now, among), simulated);
@@ -260,6 +269,29 @@ std::vector<Step> beside(const std::optional<MoreSamples>& more, const Scenario&
   return steps;
 }
 
+/// What one would buy where more samples a step need it: today's machine has no room for their
+/// gradients, or they bring nothing there.
+///   least   tokens per second that it has to bring
+///   Result  nothing where none does
+std::optional<FitChange> change_for_more_samples(const explore::Backend& backend,
+                                                 const result::Result& answer, const Systems& among,
+                                                 double least, std::uint64_t& simulated) {
+  const Scenario today = explore::scenario_of(answer);
+  const std::uint64_t times = micro_batches_worth_trying(answer, today);
+  if (times < 2) return std::nullopt;
+  std::vector<Step> steps = steps_from(today, among);
+  for (Step& step : steps) step.set.push_back(accumulation_of(times));
+  const std::vector<TriedStep> tried = all_that_fit(backend, answer, std::move(steps), simulated);
+  const TriedStep* best = worth_its_price(tried, least);
+  if (!best) return std::nullopt;
+  const std::string of =
+      best->step.micro_batch > 0 ? fmt::format(" of {}", best->step.micro_batch) : "";
+  return FitChange{fmt::format("{} with {} micro-batches{} before each update, {} samples a step "
+                               "in place of {}",
+                               best->step.words, times, of, best->samples, samples_of(today)),
+                   best->step.set, best->tokens_per_s, best->price_usd};
+}
+
 }  // namespace
 
 std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
@@ -270,6 +302,11 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
       all_that_fit(backend, answer, beside(more, today, steps_from(today, among)), simulated);
   const double now = more ? more->tokens_per_s : answer.tokens_per_s;
   const TriedStep* best = worth_its_price(tried, now * worth_saying);
+  if (!more) {
+    const double least = worth_more_samples * (best ? best->tokens_per_s : now);
+    if (auto change = change_for_more_samples(backend, answer, among, least, simulated))
+      return change;
+  }
   if (!best) return std::nullopt;
   FitChange change{best->step.words, best->step.set, best->tokens_per_s, best->price_usd};
   if (best->step.micro_batch > 0)

@@ -14,13 +14,15 @@ void norm(const Call& call) {
   const Operand statistics = operands.take(), y = operands.take();
   call.device.norm(call.norm(x.elements, weight.elements), x.read(), weight.read(), bias.read(),
                    statistics.floats(), y.write());
-  while (operands.left() > 0) {  // of a norm that is no kernel of its own
+  if (operands.left() == 0) return;
+  // a norm that is no kernel of its own keeps its input in fp32, and what it normed in either type
+  const Operand wide = operands.take();
+  call.device.convert(x.elements, x.read(), wide.write());
+  while (operands.left() > 0) {
     const Operand kept = operands.take();
-    if (kept.type != x.type)
-      call.device.convert(x.elements, x.read(), kept.write());
-    else
-      call.device.norm(call.norm(x.elements, weight.elements), x.read(), {}, {},
-                       statistics.floats(), kept.write());
+    const Operand& from = kept.type == x.type ? x : wide;
+    call.device.norm(call.norm(x.elements, weight.elements), from.read(), {}, {},
+                     statistics.floats(), kept.write());
   }
 }
 

@@ -25,12 +25,14 @@ enum class UpdateOverlap { none, backward };
 template <>
 inline constexpr auto names_of<UpdateOverlap> = in_order("none", "backward");
 
-/// What the CPU updates where precision is not mixed and states are fp32.
-///   own     an fp32 master besides the weight that kernels read
-///   weight  the weight itself
-enum class MasterKept { own, weight };
+/// What an update goes on from.
+///   own     an fp32 master besides the weight that kernels read where states are fp32; where they
+///           have 16 bits the weight itself, but where it lies with none of its states
+///   weight  the weight itself, also by a CPU with fp32 states
+///   copy    a master in the weight's own 16 bits besides it, where states have 16 bits
+enum class MasterKept { own, weight, copy };
 template <>
-inline constexpr auto names_of<MasterKept> = in_order("own", "weight");
+inline constexpr auto names_of<MasterKept> = in_order("own", "weight", "copy");
 
 enum class AdamKernels { fused, for_loop };
 template <>
@@ -158,8 +160,10 @@ void optimizer_knobs(Io& io, Part& part) {
       "zero_optimization.zenflow.topk_ratio"},
      part.selected_share, {0, 1});
   io({"master",
-      "what the CPU updates in a precision that is not mixed, of weights in host memory: own, an "
-      "fp32 master besides the weight; weight, the weight itself"},
+      "what an update goes on from: own, an fp32 master besides the weight, or with states of 16 "
+      "bits the weight itself; weight, the weight itself, where the CPU updates weights in host "
+      "memory; copy, a master of 16 bits besides the weight, where states have 16 bits",
+      "bf16.bf16_master_weights_and_grads"},
      part.master);
   io({"order",
       "in which order sub-groups are updated; alternating finds the last ones still in memory"},

@@ -106,6 +106,7 @@ class Rows {
   }
 
   void add_states(TensorRow& row) const {
+    if (optimizer_.master == description::MasterKept::copy) return add_master(row);
     if (optimizer_.device == OptimizerDevice::gpu || row.has_own_master()) return;
     const bool wide = scenario_.training.optimizer_state == description::StateWidth::fp32 &&
                       optimizer_.master == description::MasterKept::own;

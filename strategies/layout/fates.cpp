@@ -404,14 +404,21 @@ std::vector<std::uint32_t> operators_to_rerun(const StepProgram& program, std::u
   return Rerun(program, layer, plan).operators();
 }
 
-std::vector<bool> blocks_that_run_again(const models::Model& model, const StepProgram& program,
-                                        const ActivationPlan& plan) {
-  std::vector<bool> again(model.layers.size(), false);
-  for (std::uint32_t layer = 0; layer < again.size(); ++layer)
-    again[layer] =
-        model.layers[layer].is_block && program.layers[layer].goes_back() &&
-        (hands_on_again(program, layer, plan) || !operators_to_rerun(program, layer, plan).empty());
-  return again;
+Reruns reruns_of(const models::Model& model, const StepProgram& program,
+                 const ActivationPlan& plan) {
+  Reruns reruns;
+  reruns.in_blocks.assign(program.operators.size(), false);
+  for (std::uint32_t layer = 0; layer < model.layers.size(); ++layer) {
+    const std::vector<std::uint32_t>& again =
+        reruns.of_layer.emplace_back(operators_to_rerun(program, layer, plan));
+    const models::LayerSpan& span = program.layers[layer];
+    if (!model.layers[layer].is_block || !span.goes_back()) continue;
+    for (const std::uint32_t i : again) reruns.in_blocks[i] = true;
+    if (hands_on_again(program, layer, plan))
+      for (std::uint32_t i = span.forward.first; i < span.forward.last; ++i)
+        reruns.in_blocks[i] = true;
+  }
+  return reruns;
 }
 
 models::Flops recomputed_flops(const StepProgram& program, const ActivationPlan& plan) {

@@ -88,10 +88,14 @@ std::optional<ActivationPlan> fates_of_policy(const description::Strategy& strat
 std::vector<std::uint32_t> operators_to_rerun(const models::StepProgram& program,
                                               std::uint32_t layer, const ActivationPlan& plan);
 
-/// By layer: a block of which backward runs operators of forward again.
-std::vector<bool> blocks_that_run_again(const models::Model& model,
-                                        const models::StepProgram& program,
-                                        const ActivationPlan& plan);
+/// What backward runs of forward again.
+struct Reruns {
+  std::vector<std::vector<std::uint32_t>> of_layer;  ///< operators_to_rerun
+  /// By operator: of a block that goes back, for itself or to hand its output on once more.
+  std::vector<bool> in_blocks;
+};
+Reruns reruns_of(const models::Model& model, const models::StepProgram& program,
+                 const ActivationPlan& plan);
 
 /// Matrix FLOPs of all that is recomputed in one micro-batch of one rank.
 models::Flops recomputed_flops(const models::StepProgram& program, const ActivationPlan& plan);

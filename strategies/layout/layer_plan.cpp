@@ -34,8 +34,8 @@ class LayerLayout {
         pieces_(pieces),
         activation_type_(kernel_type(program.workload.precision)),
         layers_(static_cast<std::uint32_t>(model.layers.size())),
-        runs_again_(blocks_that_run_again(model, program, activations)),
-        uses_(uses_of(program, runs_again_, {0, layers_})),
+        reruns_(reruns_of(model, program, activations)),
+        uses_(uses_of(program, reruns_.in_blocks, {0, layers_})),
         hidden_index_(program.tensors.size(), none),
         saved_index_(program.tensors.size(), none),
         completed_by_(program.tensors.size(), none),
@@ -148,8 +148,9 @@ class LayerLayout {
   /// A gradient that goes down the residual stream is in several pieces, in each for itself.
   void share_out_hidden() {
     for (const LayerPiece& piece : plans_.pieces)
-      share_out_hidden(
-          piece, plans_.pieces.size() == 1 ? uses_ : uses_of(program_, runs_again_, piece.layers));
+      share_out_hidden(piece, plans_.pieces.size() == 1
+                                  ? uses_
+                                  : uses_of(program_, reruns_.in_blocks, piece.layers));
   }
 
   void share_out_hidden(const LayerPiece& piece, const std::vector<TensorUse>& uses) {
@@ -211,8 +212,7 @@ class LayerLayout {
     const models::LayerSpan& span = program_.layers[index];
     const Pass forward = all_of(span.forward);
     Pass again, backward = all_of(span.input_gradients());
-    for (const std::uint32_t i : operators_to_rerun(program_, index, activations_))
-      again.push_back({i, true});
+    for (const std::uint32_t i : reruns_.of_layer[index]) again.push_back({i, true});
     if (activations_.late) backward = as_needed(program_, std::exchange(again, {}), backward);
     place_transients(index, {forward});
     plan.forward = plan_pass(plan, forward);
@@ -478,7 +478,7 @@ class LayerLayout {
   const std::vector<models::StagePiece>& pieces_;
   description::ElementType activation_type_;
   std::uint32_t layers_;
-  std::vector<bool> runs_again_;  ///< by layer
+  Reruns reruns_;
   std::vector<TensorUse> uses_;
   std::vector<std::uint32_t> hidden_index_;
   std::vector<std::uint32_t> saved_index_;   ///< into LayerPlan::saved of the tensor's layer

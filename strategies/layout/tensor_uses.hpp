@@ -15,12 +15,12 @@ struct TensorUse {
   std::uint32_t layer = none;  ///< some layer that touches it; none: nobody does
   bool several_layers = false;
   bool in_backward = false;
-  bool read_later = false;  ///< in backward, or when a block runs again
+  bool read_later = false;  ///< in backward, or by what runs again there
   std::uint32_t first_layer = 0, last_forward_layer = 0, last_layer = 0;
 };
 
 /// By tensor, of the forward and the backward of some layers.
-///   runs_again  by layer: its forward, or a part of it, runs once more beside its backward
+///   runs_again  by operator: one of forward that runs once more beside the backward of its layer
 std::vector<TensorUse> uses_of(const models::StepProgram& program,
                                const std::vector<bool>& runs_again, models::Span of_layers);
 

@@ -78,6 +78,10 @@ bool has_ranks_at_the_same_drives(const Case& c) {
 bool updates_by_subgroups(const Case& c) {
   return updates_off_gpu(c) || c.parts().optimizer.home == Home::host;
 }
+/// A GPU that flattens gradients does so for a sub-group at a time.
+bool limits_updates(const Case& c) {
+  return updates_by_subgroups(c) || c.parts().optimizer.flatten;
+}
 bool uses_drives(const Case& c) {
   return c.scenario.run.io_bench || !drive_users(c).empty() || keeps_states_on_drives(c) ||
          writes_gradients(c);
@@ -127,7 +131,7 @@ constexpr Setting settings[] = {
     {"strategy.optimizer.adapt", has_several_paths, "states have one path"},
     {"strategy.optimizer.host_cache", updates_by_subgroups, gpu_updates},
     {"strategy.optimizer.order", updates_by_subgroups, gpu_updates},
-    {"strategy.optimizer.subgroup", updates_by_subgroups, gpu_updates},
+    {"strategy.optimizer.subgroup", limits_updates, gpu_updates},
     {"strategy.optimizer.grouping", updates_by_subgroups, gpu_updates},
     {"strategy.optimizer.fused_tensors", updates_by_subgroups, gpu_updates},
     {"strategy.io_engine", uses_drives, "nothing is on drives"},

@@ -223,6 +223,9 @@ constexpr const char* master = "strategy.optimizer.master";
 bool keeps_no_master(const Case& subject) {
   return optimizer_of(subject).master == description::MasterKept::weight;
 }
+bool copies_weights(const Case& subject) {
+  return optimizer_of(subject).master == description::MasterKept::copy;
+}
 constexpr const char* back = "strategy.optimizer.roll_back";
 bool rolls_back(const Case& subject) { return optimizer_of(subject).roll_back; }
 
@@ -315,6 +318,22 @@ constexpr Rule update_rows[] = {
          },
      .why = "fp32 states on drives pass host memory beside masters of their own",
      .hint = "use own, or optimizer.home host, or training.optimizer_state bf16"},
+    {.path = master,
+     .holds =
+         [](const Case& c) {
+           return !copies_weights(c) || (c.training().optimizer_state == StateWidth::bf16 &&
+                                         c.training().precision != description::Precision::fp32);
+         },
+     .why = "a master as wide as the weight goes with states of 16 bits and weights of 16; fp32 "
+            "states of mixed precision have an fp32 one anyway",
+     .hint = "use own, or training.optimizer_state bf16 and a precision of 16 bits"},
+    {.path = master,
+     .holds = [](const Case& c) { return !copies_weights(c) || streams(c); },
+     .why =
+         [](const Case& c) {
+           return c.parts().system + " plans for the tensors of the step, which has no such master";
+         },
+     .hint = "use own, or a system that streams its layers, as resident and zero_infinity"},
     {.path = back,
      .holds =
          [](const Case& c) {

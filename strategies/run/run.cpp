@@ -377,10 +377,7 @@ void note_experts_without_adapters(const description::Scenario& scenario,
   const bool packed = lora.base != description::BaseType::bf16;
   const bool everywhere = std::find(lora.targets.begin(), lora.targets.end(),
                                     description::all_linear_targets) != lora.targets.end();
-  if ((!packed && !everywhere) ||
-      std::none_of(model.weights.begin(), model.weights.end(),
-                   [](const models::WeightTensor& weight) { return weight.is_stacked(); }))
-    return;
+  if ((!packed && !everywhere) || !model.stacks_experts()) return;
   std::string note = "experts of a layer are one tensor (training.experts: stacked)";
   if (everywhere) note += ", which has no adapter";
   if (packed) note += everywhere ? " and is not quantised" : ", which is not quantised";

@@ -87,6 +87,13 @@ TEST(Compare, TakesSystemsWithBlanksCommasAndMixesByName) {
   EXPECT_EQ(spillway("compare " + file + " --system resident nowhere").exit, 2);
 }
 
+TEST(Compare, SaysInItsCsvToWhatEachIsLimited) {
+  const Ended rows = spillway("compare scenarios/examples/gpt2_resident.json --csv");
+  ASSERT_EQ(rows.exit, 0) << rows.err;
+  EXPECT_THAT(rows.out, HasSubstr(",limited_by,"));
+  EXPECT_THAT(rows.out, HasSubstr(",gpu,"));
+}
+
 TEST(Compare, WritesTheRowsOfItsTableAsCsvWithThoseLeftOut) {
   const Ended rows = spillway(
       "compare scenarios/examples/qwen7b_one_box.json --system zero_offload smart_infinity --csv");

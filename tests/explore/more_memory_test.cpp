@@ -79,6 +79,13 @@ TEST(MoreMemory, IsNothingWhereNoSizeIsSold) {
   EXPECT_FALSE(remedy_of(on_gaming_box("gpt2", "resident"))) << "it fits";
 }
 
+TEST(MoreMemory, IsNothingWhereGpuAndHostShareWhatTheMachineComesWith) {
+  json scenario = on_gaming_box("llama-3.1-8b", "zero_offload");
+  scenario["machine"] = "strix_halo";
+  EXPECT_FALSE(simulate(sim(), *resolver(scenario)({})).feasible());
+  EXPECT_FALSE(remedy_of(scenario));
+}
+
 TEST(NoRoom, CountsDrivesAsTheyAreSold) {
   EXPECT_EQ(
       no_room({"ssd", 0, "weights", "init", 90'000'000'000, 20'000'000'000, 2'000'000'000'000}),

@@ -103,6 +103,36 @@ TEST(Activations, AnUnfusedNormKeepsItsInputInFp32AndWhatItNormed) {
             batch * sequence * (others + 2 * 4 * 64));
 }
 
+// Where the weight is multiplied in fp32, what was normed stays in it: 4H + 4H a norm. Of Gemma 2 a
+// block has four.
+TEST(Activations, AnUnfusedNormThatLeavesFp32LastKeepsWhatItNormedInFp32) {
+  constexpr const char* gemma2 = R"({"model_type": "gemma2", "hidden_size": 64,
+    "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 160})";
+  Workload w = workload(1, 0);
+  w.fused_kernels = false;
+  const StepProgram program = build_step_program(from_config(gemma2), w);
+  std::uint64_t inputs = 0, normed = 0;
+  for (const TensorId id : program.saved_by(1)) {
+    const Tensor& tensor = program.tensors[id];
+    if (tensor.name.ends_with(".input_fp32")) inputs += tensor.bytes.value();
+    if (tensor.name.ends_with(".normed")) normed += tensor.bytes.value();
+  }
+  EXPECT_EQ(inputs, 4 * 4 * sbh);
+  EXPECT_EQ(normed, 4 * 4 * sbh);
+  EXPECT_NO_THROW(check(program));
+}
+
+// Norms that run again do so from their inputs: with neither of the other two kept a block has 2H a
+// norm more, of which the second is what the first half of the block hands on.
+TEST(Activations, UnfusedNormsThatRunAgainKeepTheirInputs) {
+  Workload w = workload(1, 0);
+  w.fused_kernels = false;
+  const std::uint64_t before = first_block(tiny_llama, w);
+  w.recomputed = {description::RecomputedOperator::norm};
+  EXPECT_EQ(first_block(tiny_llama, w), before + 2 * 2 * sbh);
+}
+
 // Where blocks run again they do so from their input, which no norm keeps then.
 TEST(Activations, AnUnfusedNormKeepsTheInputOfABlockThatRunsAgain) {
   Workload w = workload(1, 0);

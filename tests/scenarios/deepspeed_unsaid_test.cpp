@@ -97,6 +97,14 @@ TEST(ImportDeepSpeed, SaysOnHowManyDrivesAFolderIsTakenToLie) {
                "--set machine.storage.nvme.count=1"));
   EXPECT_THAT(of("nvme"), Not(Contains(HasSubstr("no effect on memory, bytes or time here: "))));
   EXPECT_THAT(of("cpu"), Not(Contains(HasSubstr("a stripe of the"))));
+  const Imported two = import(R"({"zero_optimization": {"stage": 3,
+      "offload_param": {"device": "nvme", "nvme_path": "/a"},
+      "offload_optimizer": {"device": "nvme", "nvme_path": "/b"}}})",
+                              "", "memascend_c2");
+  EXPECT_THAT(text::words_of(two.notes),
+              Contains(HasSubstr("offload_param.nvme_path: \"/a\" and zero_optimization."
+                                 "offload_optimizer.nvme_path: \"/b\" are taken to lie on a "
+                                 "stripe of the 2 drives of nvme; where both are on one")));
 }
 
 TEST(ExportDeepSpeed, SaysWhatNoScenarioHolds) {

@@ -78,5 +78,24 @@ TEST(Plausible, TakesTheLargestAndTheSmallestThatExist) {
     EXPECT_EQ(said_of(fine), "") << fine;
 }
 
+/// Warnings of a plain scenario on a machine of bought parts.
+std::vector<std::string> warned_of(const std::vector<std::string>& overrides) {
+  const nlohmann::json plain = {
+      {"model", "gpt2"}, {"machine", "gaming_4090"}, {"strategy", {{"system", "zero_infinity"}}}};
+  return read_scenario(plain, overrides, test_systems()).warnings;
+}
+
+TEST(Plausible, WarnsOfPricesOfSmallerParts) {
+  const auto has = [](const char* words) { return ::testing::Contains(HasSubstr(words)); };
+  EXPECT_THAT(warned_of({}), ::testing::Not(has("price")));
+  EXPECT_THAT(warned_of({"machine.gpu.memory=48 GiB"}),
+              has("machine.gpu.memory: 48 GiB, and the price is that of a RTX 4090 with 24 GiB; "
+                  "--set machine.prices_usd.gpu="));
+  EXPECT_THAT(warned_of({"machine.gpu.memory=48 GiB", "machine.prices_usd.gpu=4000"}),
+              ::testing::Not(has("price")));
+  EXPECT_THAT(warned_of({"machine.gpu.memory=16 GiB"}), ::testing::Not(has("price")));
+  EXPECT_THAT(warned_of({"machine.storage[0].capacity=8 TB"}), has(".capacity: 8 TB, and the"));
+}
+
 }  // namespace
 }  // namespace spillway::scenarios

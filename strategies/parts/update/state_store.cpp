@@ -269,11 +269,12 @@ std::vector<StateStore::Transfer> StateStore::transfers(const Loaded& loaded) co
   } else if (loaded.master) {
     std::uint64_t own_offset = 0;
     for (const Subgroup::Member& member : subgroup.members) {
-      if (weights_.in_host(member.weight)) continue;
+      const bool own = job_.row(member.weight).has_own_master();
+      if (!own && weights_.in_host(member.weight)) continue;
       const std::uint64_t length = master_sectors(member);
       const View memory =
           loaded.master.view(job_.row(member.weight).master().bytes(member.offset), length);
-      if (job_.row(member.weight).has_own_master()) {
+      if (own) {
         all.push_back({&state.master, {own_offset, length}, memory});
         own_offset += length;
       } else {

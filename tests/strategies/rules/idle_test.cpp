@@ -84,6 +84,9 @@ TEST(IdleSettings, AreNotThoseThatAreRead) {
   EXPECT_THAT(
       said_of("resident", {usual_subgroup, "parallel.pipeline=2", "parallel.schedule=gpipe"}),
       Each(Not(HasSubstr(idle))));
+  EXPECT_THAT(said_of("resident", {"strategy.optimizer.flatten=true", "parallel.data=2",
+                                   "strategy.optimizer.subgroup=1e6 params"}),
+              Each(Not(HasSubstr(idle))));
 }
 
 // A result's scenario has all settings, those that follow from others too.

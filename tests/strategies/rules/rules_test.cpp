@@ -179,5 +179,29 @@ TEST(Rules, AMessageIsMadeOnlyWhereItsRowIsBroken) {
   EXPECT_THAT(in_words(ask(rows, scenario).complaints), ElementsAre("b: text 1; text 2"));
 }
 
+TEST(Rules, APlannedSystemIsToldToHaveNoContextRanks) {
+  Scenario scenario = small_model("llama", "teraio");
+  scenario.parallel.context = 2;
+  std::string hints;
+  for (const Complaint& one : refusals(all(), {scenario}, Refuse::no_schedule))
+    if (one.path == "parallel.context") hints += one.hint + "\n";
+  EXPECT_NE(hints.find("write parallel.context 1, and parallel.pipeline for more GPUs\n"),
+            std::string::npos)
+      << hints;
+}
+
+// Two nodes of 4 GPUs: 3 x 2 ranks fill 1.5 of them, 2 x 2 one, 4 x 2 both.
+TEST(Rules, RanksThatDoNotFillNodesAreToldHowManyDo) {
+  Scenario scenario = small_model("llama", "resident");
+  scenario.machine.gpu.count = 4;
+  scenario.machine.nodes = 2;
+  scenario.parallel.context = 2;
+  scenario.parallel.data = 3;
+  std::string hints;
+  for (const Complaint& one : refusals(all(), {scenario}, Refuse::no_schedule))
+    if (one.path == "parallel.data") hints += one.hint + "\n";
+  EXPECT_NE(hints.find("use a multiple of 2, or"), std::string::npos) << hints;
+}
+
 }  // namespace
 }  // namespace spillway::strategies::rules
