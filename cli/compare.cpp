@@ -73,7 +73,10 @@ void compare(CompareOptions options) {
   sort_words(options);
   answers::Field field = answers::field_of(options.question);
   for (const std::string& warning : field.warnings) warn(warning);
-  for (answers::Entry& entry : field.entries) price_anew(options.prices, entry.scenario.machine);
+  for (answers::Entry& entry : field.entries) {
+    price_anew(options.prices, entry.scenario.machine);
+    warn_of_prices(entry.scenario.machine);
+  }
   Monitor monitor("simulating", options.limit_s);
   monitor.expect(field.entries.size());
   const bool table = !options.json && options.csv.empty();

@@ -4,10 +4,12 @@
 #include "cli/common.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/part_catalogue.hpp"
+#include "scenarios/plausible.hpp"
 
 #include <fmt/format.h>
 #include <cstdlib>
 #include <ctime>
+#include <set>
 
 namespace spillway::cli {
 
@@ -33,6 +35,12 @@ void price_anew(const PriceOptions& options, description::MachineFile& machine) 
   if (scenarios::apply_offers(offers, machine) == 0 && !offers.empty())
     refuse("--price", machine.name + " has none of these parts at a price of their own",
            "spillway machine " + machine.name + " shows its prices");
+}
+
+void warn_of_prices(const description::MachineFile& machine) {
+  static std::set<std::string> said;  // a comparison has one machine many times
+  for (const std::string& warning : scenarios::priced_as_smaller_parts(machine))
+    if (said.insert(warning).second) warn(warning);
 }
 
 namespace {

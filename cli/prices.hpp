@@ -24,6 +24,8 @@ void price_anew(const PriceOptions& options, description::MachineFile& machine);
 /// The same for all that a base scenario resolves to: parts of the catalogue get these prices, and
 /// so does the machine where it states its own.
 void price_anew(const PriceOptions& options, scenarios::LocatedJson& base);
+/// Warns once of each card and drive that is larger than the part whose price it has.
+void warn_of_prices(const description::MachineFile& machine);
 /// The day on which the answer is given; $SPILLWAY_TODAY stands for it where it is set.
 std::string today();
 /// "The prices of gpu (2024-03-11) are more than a year old: ..."; "" where none is.

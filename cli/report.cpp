@@ -119,6 +119,7 @@ class Maker {
   scenarios::Resolved resolved_of(const Subject& subject) const {
     scenarios::Resolved resolved = read_subject(subject, options_.overrides);
     price_anew(options_.prices, resolved.scenario.machine);
+    warn_of_prices(resolved.scenario.machine);
     return resolved;
   }
 

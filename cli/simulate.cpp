@@ -233,6 +233,7 @@ void repeat(const SimulateOptions& options) {
 void simulate(const SimulateOptions& options) {
   scenarios::Resolved resolved = read(options.scenario, options.overrides);
   price_anew(options.prices, resolved.scenario.machine);
+  warn_of_prices(resolved.scenario.machine);
   Monitor monitor("simulating what would help", options.limit(simulation_limit_s));
   announce(options, resolved, monitor);
   result::Trace trace;

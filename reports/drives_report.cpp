@@ -81,6 +81,7 @@ Text answer_words(const DriveClass& best, bool several) {
     text =
         filled("{} drives are the most that were tried, more may bring more: ", {whole(index + 1)});
   text += filled("{} tokens/s.", {view::number(best.trials[index].result->tokens_per_s)});
+  if (last && several) text += " More of them were not tried.";
   if (index > 0)
     text += filled(" With one fewer: {}.", {gain(best.trials[index], best.trials[index - 1])});
   if (!last)
@@ -101,9 +102,12 @@ void add_others(view::Document& document, const Drives& drives, const DriveClass
       continue;
     }
     const Trial* most = fastest(one.trials);
-    document.say(most ? filled("No number of {} is enough: {} tokens/s with {}.",
-                               {one.name, view::number(most->result->tokens_per_s), most->words})
-                      : "No number of " + one.name + " is enough.");
+    Text none = filled("Of {} none of the 1 to {} that were tried is enough",
+                       {one.name, whole(one.trials.size())});
+    if (most)
+      none +=
+          filled(": {} tokens/s with {}", {view::number(most->result->tokens_per_s), most->words});
+    document.say(none + ".");
   }
 }
 

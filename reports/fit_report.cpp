@@ -201,6 +201,28 @@ Text beside_more_samples(const FitAnswer& answer) {
        view::number(*more->changed_tokens_per_s)});
 }
 
+Text in_words(const answer::MoreSamples& more) {
+  return filled(
+      "{}{} micro-batches{} before each update (gradient_accumulation), {} samples a step in place "
+      "of {}",
+      {more.system.empty() ? "" : more.system + " and ", whole_number(more.accumulation),
+       answer::size_of_each(more), whole_number(more.samples), whole_number(more.samples_now)});
+}
+
+/// "; with 16 micro-batches before each update ..., 315 tokens/s"; "" without.
+Text with_more_samples(const answer::FitChange& change) {
+  if (!change.more_samples) return {};
+  return filled("; with {}, {} tokens/s",
+                {in_words(*change.more_samples), view::number(change.more_samples->tokens_per_s)});
+}
+
+/// Tokens per second, with more samples a step where they bring more; 0 without a change.
+double rate_of(const std::optional<answer::FitChange>& change) {
+  if (!change) return 0;
+  return std::max(change->tokens_per_s.value_or(0),
+                  change->more_samples ? change->more_samples->tokens_per_s : 0);
+}
+
 Text change_sentence(const FitAnswer& answer) {
   if (answer.change) return change_words(answer) + ".";
   if (!answer.whole)
@@ -219,33 +241,73 @@ Text change_sentence(const FitAnswer& answer) {
 
 bool samples_help_most(const FitAnswer& answer) {
   return answer.runnable && answer.more_samples &&
-         (!answer.change ||
-          answer.more_samples->tokens_per_s >= answer.change->tokens_per_s.value_or(0));
+         answer.more_samples->tokens_per_s >=
+             std::max(rate_of(answer.change), rate_of(answer.fused_loss));
+}
+
+bool fused_loss_helps_most(const FitAnswer& answer) {
+  return answer.runnable && answer.fused_loss && !samples_help_most(answer) &&
+         rate_of(answer.fused_loss) >= rate_of(answer.change);
+}
+
+Text fused_loss_words(const FitAnswer& answer) {
+  const answer::FitChange& loss = *answer.fused_loss;
+  Text text =
+      (fused_loss_helps_most(answer) ? "What helps most costs nothing: " : "What costs nothing: ") +
+      loss.words;
+  if (loss.tokens_per_s)
+    text += filled(", {}, {} tokens/s",
+                   {gain_over(answer, *loss.tokens_per_s), view::number(*loss.tokens_per_s)});
+  return text + with_more_samples(loss);
 }
 
 Text samples_words(const FitAnswer& answer) {
   const answer::MoreSamples& more = *answer.more_samples;
   return filled(
-      "{}: {}{} micro-batches{} before each update (gradient_accumulation), {} samples a step in "
-      "place of {}, {}, {} tokens/s",
+      "{}: {}, {}, {} tokens/s",
       {samples_help_most(answer) ? "What helps most costs nothing" : "What costs nothing",
-       more.system.empty() ? "" : more.system + " and ", whole_number(more.accumulation),
-       answer::size_of_each(more), whole_number(more.samples), whole_number(more.samples_now),
-       gain_over(answer, more.tokens_per_s), view::number(more.tokens_per_s)});
+       in_words(more), gain_over(answer, more.tokens_per_s), view::number(more.tokens_per_s)});
 }
 
 Text change_words(const FitAnswer& answer) {
   const answer::FitChange& change = *answer.change;
-  Text text = (samples_help_most(answer) ? "What helps most for money: "
-               : answer.runnable         ? "What helps most: "
-               : answer.fits             ? "What makes it fit with what people can run: "
-                                         : "What makes it fit: ") +
+  const bool free = samples_help_most(answer) || fused_loss_helps_most(answer);
+  Text text = (free              ? "What helps most for money: "
+               : answer.runnable ? "What helps most: "
+               : answer.fits     ? "What makes it fit with what people can run: "
+                                 : "What makes it fit: ") +
               change.words;
   if (change.tokens_per_s && answer.runnable)
     text += filled(", {}", {gain_over(answer, *change.tokens_per_s)});
   if (change.tokens_per_s) text += filled(", {} tokens/s", {view::number(*change.tokens_per_s)});
+  text += with_more_samples(change);
   return text + beside_more_samples(answer) + price_words(answer, change);
 }
+
+namespace {
+
+/// What helps, what helps most first.
+///   known  whether something fits, or that nothing does
+void add_helps(Document& document, const FitAnswer& answer, bool known) {
+  const bool samples = samples_help_most(answer), loss = fused_loss_helps_most(answer);
+  const auto say_samples = [&] {
+    if (answer.more_samples) document.say(samples_words(answer) + ".");
+  };
+  const auto say_loss = [&] {
+    if (answer.runnable && answer.fused_loss) document.say(fused_loss_words(answer) + ".");
+  };
+  if (loss) say_loss();
+  if (loss || samples) say_samples();
+  if (samples) say_loss();
+  if (answer.change || known)
+    document.add(Paragraph{change_sentence(answer)},
+                 document.blocks.size() == 1 || samples || loss);
+  if (loss || samples) return;
+  say_samples();
+  say_loss();
+}
+
+}  // namespace
 
 Document fit_document(const FitWords& words, const FitAnswer& answer) {
   Document document;
@@ -268,11 +330,7 @@ Document fit_document(const FitWords& words, const FitAnswer& answer) {
     document.add(best_table(answer, words.now));
   }
   if (!answer.fits || !answer.runnable) add_needs(document, answer);
-  if (samples_help_most(answer)) document.say(samples_words(answer) + ".");
-  if (answer.change || known)
-    document.add(Paragraph{change_sentence(answer)},
-                 document.blocks.size() == 1 || samples_help_most(answer));
-  if (answer.more_samples && !samples_help_most(answer)) document.say(samples_words(answer) + ".");
+  add_helps(document, answer, known);
   for (const Text& note : answer.notes) document.say("Note: " + note + ".");
   if (!answer.fits) return document;
   for (const Text& note : answer.answer()->notes)

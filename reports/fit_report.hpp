@@ -24,6 +24,10 @@ view::Text change_words(const answer::FitAnswer& answer);
 
 /// Whether more samples a step bring more than what one would buy; false where nothing runs.
 bool samples_help_most(const answer::FitAnswer& answer);
+/// A fused loss, by itself or with more samples a step, brings more than anything else.
+bool fused_loss_helps_most(const answer::FitAnswer& answer);
+/// "What costs nothing: a fused loss ..."; of an answer that has one.
+view::Text fused_loss_words(const answer::FitAnswer& answer);
 
 /// "What helps most costs nothing: 8 micro-batches before each update, ..., 2,612 tokens/s".
 ///   answer  has more_samples

@@ -261,6 +261,17 @@ std::string part_pointer(const LocatedJson& machine, const Override& change) {
 }
 
 /// Another part replaces the one that was; what else is changed is changed of the new one.
+/// A price that a person writes over a machine's is none of the day that the machine says.
+void forget_date(LocatedJson& machine, const Override& change) {
+  if (change.steps.front() != "machine" || !machine.value.is_object() ||
+      !machine.value.contains("dates") || !machine.value["dates"].is_object())
+    return;
+  std::string path;
+  for (std::size_t i = 1; i < change.steps.size(); ++i)
+    path += (path.empty() ? "" : ".") + change.steps[i];
+  machine.value["dates"].erase(path);
+}
+
 void apply_to_machine(Document& document, const std::vector<Override>& changes) {
   Referenced& machine = document.machine;
   if (!machine.present) return;
@@ -277,6 +288,7 @@ void apply_to_machine(Document& document, const std::vector<Override>& changes) 
   }
   put_parts(machine.json, document.complaints);
   apply_to_referenced(document, rest, "machine", machine);
+  for (const Override& change : rest) forget_date(machine.json, change);
   put_parts(machine.json, document.complaints);
 }
 

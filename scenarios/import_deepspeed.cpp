@@ -408,9 +408,10 @@ void note_drives_of_folders(const json& config, const description::MachineFile& 
   const bool one = folders.size() == 1;
   imported.notes.emplace_back(fmt::format(
       "{} {} taken to lie on a stripe of the {} drives of {}; where {} on one of them, simulate "
-      "with --set machine.storage.{}.count=1",
+      "with --set machine.storage.{}.count=1{}",
       fmt::join(said, " and "), one ? "is" : "are", drives->count, drives->name,
-      one ? "it is" : "both are", drives->name));
+      one ? "it is" : "both are", drives->name,
+      one ? "" : "; where each has a drive of its own, the speed lies between the two"));
 }
 
 }  // namespace

@@ -199,30 +199,66 @@ void ZeroImport::read_narrow_states(const std::string& precision) {
   const std::string& one = copies ? masters : states;
   const bool offloads = optimizer_ != "none";
   if (!version_.at_least(18, 3))
-    note(dotted(one) + ": ignored, DeepSpeed has it since 0.18.3");
-  else if (stage_ == 0)
-    keys_.complain(one, "DeepSpeed stops at this in stage 0",
-                   "set zero_optimization.stage to 1, 2 or 3");
-  else if (!copies)
-    keys_.complain(states, "DeepSpeed stops at this without bf16_master_weights_and_grads",
-                   "set both to true");
-  else if (!narrow && !offloads)
-    keys_.complain(masters, "beside fp32 states DeepSpeed stops at this without a CPU optimizer",
-                   "set bf16_optimizer_states to true too, or offload_optimizer.device to \"cpu\"");
-  else if (!narrow)
-    note(dotted(masters) +
-         ": masters and gradients are fp32 here beside fp32 states, so host memory is an upper "
-         "bound");
-  else if (offloads && !version_.at_least(19, 1))
-    note(dotted(states) +
-         ": fp32 here; DeepSpeed keeps states of a CPU optimizer in bf16 since 0.19.1");
-  else
-    narrow_states_ = true;
-  if (narrow_states_ && optimizer_ == "nvme")
-    note(dotted(masters) +
-         ": gradients of 16 bits stay in host memory here until the update; DeepSpeed writes them "
-         "to NVMe and reads them again, so host memory is an upper bound, bytes and wear lower "
-         "ones");
+    return note(dotted(one) + ": ignored, DeepSpeed has it since 0.18.3");
+  if (stage_ == 0)
+    return keys_.complain(one, "DeepSpeed stops at this in stage 0",
+                          "set zero_optimization.stage to 1, 2 or 3");
+  if (!copies)
+    return keys_.complain(states, "DeepSpeed stops at this without bf16_master_weights_and_grads",
+                          "set both to true");
+  if (!narrow && !offloads)
+    return keys_.complain(
+        masters, "beside fp32 states DeepSpeed stops at this without a CPU optimizer",
+        "set bf16_optimizer_states to true too, or offload_optimizer.device to \"cpu\"");
+  if (offloads) require_cpu_adam(one);
+  const std::string bound = ", so host memory is an upper bound";
+  if (!narrow)
+    return note(dotted(masters) + ": masters and gradients are fp32 here beside fp32 states" +
+                bound);
+  if (offloads && !version_.at_least(19, 1))
+    return note(dotted(states) +
+                ": fp32 here; DeepSpeed keeps states of a CPU optimizer in bf16 since 0.19.1");
+  if (speculates_ || update_interval_)
+    return note(dotted(states) + ": fp32 here beside " +
+                (speculates_ ? "super_offload" : "zenflow") + bound);
+  narrow_states_ = true;
+  if (offloads) note_what_narrow_states_leave_out();
+}
+
+/// DeepSpeed asserts that its own Adam for CPUs has masters of 16 bits.
+///   Source  DeepSpeed stage_1_and_2.py and stage3.py, _enforce_optimizer_offload
+void ZeroImport::require_cpu_adam(const std::string& beside) {
+  const std::string type = keys_.text("/optimizer/type", "AdamW");
+  const bool adam = type == "Adam" || type == "AdamW" || type == "adam" || type == "adamw";
+  if (!adam)
+    keys_.complain("/optimizer/type",
+                   "DeepSpeed stops at \"" + type + "\" of a CPU beside " + dotted(beside),
+                   "use AdamW, or leave offload_optimizer out");
+  if (keys_.flag("/optimizer/params/torch_adam", false))
+    keys_.complain("/optimizer/params/torch_adam",
+                   "DeepSpeed stops at PyTorch's Adam of a CPU beside " + dotted(beside),
+                   "leave torch_adam out, or offload_optimizer");
+  if (!keys_.has("/optimizer"))
+    note("optimizer: none in the file; the trainer's own must be DeepSpeedCPUAdam, and for " +
+         dotted("/bf16/bf16_optimizer_states") + " made with fp32_optimizer_states=False");
+}
+
+/// Buffers that a CPU optimizer of 16 bits has besides.
+///   Source  DeepSpeed stage_1_and_2.py, param_buffer_of_bit16_for_cpu_offload_groups and
+///           temp_grad_buffer_for_cpu_offload; stage3.py, grad_partitions_flat_buffer and the
+///           gradients of initialize_optimizer_states
+void ZeroImport::note_what_narrow_states_leave_out() {
+  notes_.push_back(text::filled(
+      "{}: {}, {} a parameter that are not counted here, so host memory is a lower bound",
+      {dotted("/bf16/bf16_optimizer_states"),
+       sharded() ? "DeepSpeed has gradients of 16 bits in host memory twice"
+                 : "DeepSpeed has a copy of a rank's weights in host memory, and room for its "
+                   "largest gradient",
+       text::memory(2)}));
+  if (optimizer_ == "nvme")
+    note(dotted("/bf16/bf16_master_weights_and_grads") +
+         ": gradients of 16 bits stay in host memory here until the update; DeepSpeed also writes "
+         "them to NVMe and reads them again, so bytes and wear are lower bounds");
 }
 
 json ZeroImport::strategy(const std::string& precision) {
@@ -270,9 +306,10 @@ json ZeroImport::weights(const std::string& precision) {
   json weights{{"home", home(param_)}, {"prefetch_blocks", 1}};
   // in all versions: _reassign_or_swap_out_partitioned_parameters copies fp32 masters into 16 bits
   const bool by_copy = sharded() || (update_interval_ && steps_late());
-  if (by_copy && param_ == "none" && optimizer_ == "cpu" && precision.ends_with("_mixed"))
+  const bool stays = by_copy && param_ == "none" && optimizer_ == "cpu";
+  if (stays && precision.ends_with("_mixed") && !narrow_states_)
     weights["h2d"] = "typed";
-  else if (update_interval_)
+  else if (update_interval_ || (stays && narrow_states_))
     weights["h2d"] = "pinned";
   if (sharded()) {
     weights["hooks"] = true;

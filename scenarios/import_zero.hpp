@@ -43,6 +43,8 @@ class ZeroImport {
   void read_speculation();
   void read_zenflow();
   void read_narrow_states(const std::string& precision);
+  void require_cpu_adam(const std::string& beside);
+  void note_what_narrow_states_leave_out();
   bool steps_late();
   bool pinned(const std::string& section);
   nlohmann::json weights(const std::string& precision);

@@ -175,10 +175,6 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
   if (machine.prices_usd) check_prices(*machine.prices_usd, ranges);
 }
 
-}  // namespace
-
-namespace {
-
 /// The price of such a part that somebody wrote is theirs: it is not the catalogue's.
 ///   size  where a part of its kind says how large it is: "/gpu/memory"
 std::string priced_as_smaller(const description::MachineFile& machine, PartKind kind,

@@ -49,8 +49,6 @@ class Resolver {
     read_rest();
     const strategies::rules::Settled settled = check_together();
     result_.warnings = settled.warnings;
-    for (std::string& warning : priced_as_smaller_parts(result_.scenario.machine))
-      result_.warnings.push_back(std::move(warning));
     stop_when_wrong();
     result_.settings = [scenario = result_.scenario, document = std::move(document_),
                         preset = std::move(preset_.value),

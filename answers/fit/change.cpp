@@ -23,7 +23,7 @@ constexpr double worth_saying = 1.02;
 struct Step {
   std::string words;
   std::vector<std::string> set;
-  std::uint64_t micro_batch{};  ///< smaller than asked for, where that did not fit; 0: as asked
+  std::uint64_t micro_batch = 0;  ///< smaller than asked for, where that did not fit; 0: as asked
 };
 
 std::string run_as(const std::string& system) {
@@ -59,21 +59,30 @@ bool keeps_states_in_memory(const strategies::System& system) {
          parts.optimizer.device == description::OptimizerDevice::cpu;
 }
 
-/// The next size of memory that the board takes, and those from twice and four times today's on,
-/// else its largest.
+/// Sizes of host memory that the board takes, from the next one to the first that is four times
+/// today's; where no board is known the next, and those of twice and four times as much.
+std::vector<std::uint64_t> larger_memory_of(const description::MachineFile& machine) {
+  const std::uint64_t today = machine.host.memory.value();
+  std::vector<std::uint64_t> sizes;
+  if (const auto* board = board_of(machine)) {
+    for (const description::Bytes size : board->memory)
+      if (size.value() > today && (sizes.empty() || sizes.back() < 4 * today))
+        sizes.push_back(size.value());
+    return sizes;
+  }
+  for (const std::uint64_t least : {today + 1, 2 * today, 4 * today})
+    if (const std::uint64_t size = host_memory_for(machine, least);
+        size > (sizes.empty() ? today : sizes.back()))
+      sizes.push_back(size);
+  return sizes;
+}
+
 void add_memory(const Scenario& now, const Systems& among, std::vector<Step>& steps) {
   const description::MachineFile& machine = now.machine;
   if (machine.gpu.one_memory) return;
-  const std::uint64_t today = machine.host.memory.value();
-  std::uint64_t before = today;
-  for (const std::uint64_t least : {today + 1, 2 * today, 4 * today}) {
-    std::uint64_t size = host_memory_for(machine, least);
-    if (const auto* board = board_of(machine); size == 0 && board && !board->memory.empty())
-      size = board->memory.back().value();
-    if (size <= before) continue;
-    before = size;
+  for (const std::uint64_t size : larger_memory_of(machine)) {
     const std::string more = description::to_text(description::Bytes(size));
-    const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}, 0};
+    const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}};
     steps.push_back(memory);
     for (const strategies::System* system : other_systems(now, among))
       if (keeps_states_in_memory(*system)) steps.push_back(with_system(memory, system->name));
@@ -84,8 +93,7 @@ void add_drive(const Scenario& now, const Systems& among, std::vector<Step>& ste
   for (const description::StorageSpec& storage : now.machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
     const Step drive{"one more drive on " + storage.name,
-                     {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)},
-                     0};
+                     {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)}};
     steps.push_back(drive);
     for (const strategies::System* system : other_systems(now, among))
       if (!keeps_states_in_memory(*system)) steps.push_back(with_system(drive, system->name));
@@ -102,8 +110,7 @@ std::vector<Step> steps_from(const Scenario& now, const Systems& among) {
       board_of(now.machine))
     steps.push_back({"one more card",
                      {fmt::format("machine.gpu.count={}", now.machine.gpu.count + 1),
-                      fmt::format("parallel.data={}", now.parallel.data + 1)},
-                     0});
+                      fmt::format("parallel.data={}", now.parallel.data + 1)}});
   return steps;
 }
 
@@ -122,7 +129,7 @@ std::uint64_t samples_of(const Scenario& scenario) {
 std::vector<Step> others_with(const std::string& more, const Scenario& now, const Systems& among) {
   std::vector<Step> steps;
   for (const strategies::System* system : other_systems(now, among))
-    steps.push_back({system->name, {more, run_as(system->name)}, 0});
+    steps.push_back({system->name, {more, run_as(system->name)}});
   return steps;
 }
 
@@ -155,13 +162,18 @@ struct TriedStep {
   double price() const { return price_usd.value_or(std::numeric_limits<double>::infinity()); }
 };
 
+Step with_micro_batch(Step step, std::uint64_t micro_batch) {
+  constexpr const char* key = "training.micro_batch=";
+  std::erase_if(step.set, [](const std::string& one) { return one.starts_with(key); });
+  step.micro_batch = micro_batch;
+  step.set.push_back(key + std::to_string(micro_batch));
+  return step;
+}
+
 /// The step with the next smaller power of two as micro-batch; nothing: that is one sample.
 std::optional<Step> smaller_batch(const Step& step, const Scenario& scenario) {
   if (scenario.training.micro_batch == 1) return std::nullopt;
-  Step smaller = step;
-  smaller.micro_batch = std::bit_floor(scenario.training.micro_batch - 1);
-  smaller.set.push_back(fmt::format("training.micro_batch={}", smaller.micro_batch));
-  return smaller;
+  return with_micro_batch(step, std::bit_floor(scenario.training.micro_batch - 1));
 }
 
 /// Of those steps that people can run the ones that fit; `smaller` gets those that do not, with
@@ -199,6 +211,23 @@ std::vector<TriedStep> all_that_fit(const explore::Backend& backend, const resul
   return fitting;
 }
 
+/// A step that fits with a power of two as micro-batch: with what fits between that and the next one
+/// that did not, where that is faster.
+///   asked  micro-batch that was tried first
+TriedStep between_powers(const explore::Backend& backend, const result::Result& answer,
+                         TriedStep best, std::uint64_t asked, std::uint64_t& simulated) {
+  std::uint64_t fits = best.step.micro_batch, too_large = std::min(asked, 2 * fits);
+  while (fits > 0 && too_large > fits + 1) {
+    const std::uint64_t middle = (fits + too_large) / 2;
+    std::vector<Step> smaller;
+    const std::vector<TriedStep> tried =
+        all_of(backend, answer, {with_micro_batch(best.step, middle)}, simulated, smaller);
+    (tried.empty() ? too_large : fits) = middle;
+    if (!tried.empty() && tried.front().tokens_per_s > best.tokens_per_s) best = tried.front();
+  }
+  return best;
+}
+
 /// How many micro-batches before each update are tried; 1: a step has several already, or updates
 /// take too little of it to be worth saving.
 std::uint64_t micro_batches_worth_trying(const result::Result& answer, const Scenario& now) {
@@ -230,10 +259,11 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   const std::uint64_t times = micro_batches_worth_trying(answer, now);
   if (times < 2) return std::nullopt;
   const std::string set = accumulation_of(times);
-  TriedStep best = fastest_of(backend, answer, {{"", {set}, 0}}, simulated);
+  TriedStep best = fastest_of(backend, answer, {{"", {set}}}, simulated);
   // with fewer updates another system may be the fastest, or the only one with room for gradients
   const TriedStep other = fastest_of(backend, answer, others_with(set, now, among), simulated);
   if (other.tokens_per_s > worth_another_system * best.tokens_per_s) best = other;
+  best = between_powers(backend, answer, best, now.training.micro_batch, simulated);
   if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
   return MoreSamples{best.step.words, times,         best.step.micro_batch, best.samples,
                      samples_of(now), best.step.set, best.tokens_per_s,     std::nullopt};
@@ -282,14 +312,16 @@ std::optional<FitChange> change_for_more_samples(const explore::Backend& backend
   std::vector<Step> steps = steps_from(today, among);
   for (Step& step : steps) step.set.push_back(accumulation_of(times));
   const std::vector<TriedStep> tried = all_that_fit(backend, answer, std::move(steps), simulated);
-  const TriedStep* best = worth_its_price(tried, least);
-  if (!best) return std::nullopt;
+  const TriedStep* worth = worth_its_price(tried, least);
+  if (!worth) return std::nullopt;
+  const TriedStep best =
+      between_powers(backend, answer, *worth, today.training.micro_batch, simulated);
   const std::string of =
-      best->step.micro_batch > 0 ? fmt::format(" of {}", best->step.micro_batch) : "";
+      best.step.micro_batch > 0 ? fmt::format(" of {}", best.step.micro_batch) : "";
   return FitChange{fmt::format("{} with {} micro-batches{} before each update, {} samples a step "
                                "in place of {}",
-                               best->step.words, times, of, best->samples, samples_of(today)),
-                   best->step.set, best->tokens_per_s, best->price_usd};
+                               best.step.words, times, of, best.samples, samples_of(today)),
+                   best.step.set, best.tokens_per_s, best.price_usd};
 }
 
 }  // namespace
@@ -301,7 +333,9 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
   const std::vector<TriedStep> tried =
       all_that_fit(backend, answer, beside(more, today, steps_from(today, among)), simulated);
   const double now = more ? more->tokens_per_s : answer.tokens_per_s;
-  const TriedStep* best = worth_its_price(tried, now * worth_saying);
+  const TriedStep* worth = worth_its_price(tried, now * worth_saying);
+  std::optional<TriedStep> best;
+  if (worth) best = between_powers(backend, answer, *worth, today.training.micro_batch, simulated);
   if (!more) {
     const double least = worth_more_samples * (best ? best->tokens_per_s : now);
     if (auto change = change_for_more_samples(backend, answer, among, least, simulated))
@@ -313,11 +347,12 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
     change.words += fmt::format(" and micro-batch {}", best->step.micro_batch);
   if (!more) return change;
   more->changed_tokens_per_s = best->tokens_per_s;
-  change.set.erase(change.set.begin(),
-                   change.set.begin() + static_cast<std::ptrdiff_t>(more->set.size()));
+  std::erase_if(change.set, [&](const std::string& one) {
+    return std::find(more->set.begin(), more->set.end(), one) != more->set.end();
+  });
   std::vector<Step> smaller;
   const std::vector<TriedStep> alone =
-      all_of(backend, answer, {{change.words, change.set, 0}}, simulated, smaller);
+      all_of(backend, answer, {{change.words, change.set}}, simulated, smaller);
   change.tokens_per_s.reset();
   if (!alone.empty() && alone.front().tokens_per_s > answer.tokens_per_s)
     change.tokens_per_s = alone.front().tokens_per_s;

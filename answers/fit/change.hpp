@@ -20,8 +20,8 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
                                         const result::Result& answer, const Systems& among,
                                         std::uint64_t& simulated);
 
-/// Of the next size of host memory that the board takes, about two and four times today's, one more
-/// drive and one more card, the one with which the answer trains most tokens a second, or a cheaper
+/// Of the sizes of host memory that the board takes up to about four times today's, one more drive
+/// and one more card, the one with which the answer trains most tokens a second, or a cheaper
 /// one that comes near. With more memory, systems that hold their states there are tried as well,
 /// with one more drive those that do not; with a smaller micro-batch where it would not fit. Where
 /// `more` is nothing, more samples a step beside each of them too, which then are in its words and

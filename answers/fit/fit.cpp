@@ -1,9 +1,12 @@
 #include "answers/fit/fit.hpp"
 
+#include "answers/fit/change.hpp"
 #include "answers/fit/complete.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
+#include "explore/runs_with.hpp"
 #include "scenarios/part_catalogue.hpp"
+#include "scenarios/plausible.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/trainer.hpp"
 #include "strategies/systems/catalogue.hpp"
@@ -73,24 +76,31 @@ struct FirstChange {
   std::string set;
 };
 
+/// What makes it fit, and what one would run with it.
+struct Mended {
+  FitChange change;
+  std::optional<result::Result> fastest;
+};
+
 /// The job after a first change: the fastest way that people can run, or what it lacks then.
-std::optional<FitChange> after(const FirstChange& first, const explore::Backend& backend,
-                               const json& job, const FitQuestion& question, FitAnswer& answer) {
+std::optional<Mended> after(const FirstChange& first, const explore::Backend& backend,
+                            const json& job, const FitQuestion& question, FitAnswer& answer) {
   const CandidatesWith with_more = candidates_with(job, question, {first.set});
   try {
     const std::vector<Candidate> candidates = with_more({});
     if (const auto fastest = fastest_runnable(backend, candidates, answer))
-      return FitChange{fmt::format("{}, with {}", first.words, way_and_batch(*fastest)),
-                       {first.set},
-                       fastest->tokens_per_s,
-                       fastest->price_usd};
+      return Mended{{fmt::format("{}, with {}", first.words, way_and_batch(*fastest)),
+                     {first.set},
+                     fastest->tokens_per_s,
+                     fastest->price_usd},
+                    fastest};
     Needs needs = needs_of(backend, candidates, with_more, answer.simulated);
     answer.bounded += needs.bounded;
-    std::optional<FitChange> more = std::move(needs.change);
-    if (!more) return std::nullopt;
-    more->words = fmt::format("{}, and {}", first.words, more->words);
-    more->set.insert(more->set.begin(), first.set);
-    return more;
+    if (!needs.change) return std::nullopt;
+    FitChange more = std::move(*needs.change);
+    more.words = fmt::format("{}, and {}", first.words, more.words);
+    more.set.insert(more.set.begin(), first.set);
+    return Mended{std::move(more), std::move(needs.fastest)};
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the board has no place for the drive, or the model has no logits
   }
@@ -117,16 +127,59 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
   Needs needs = needs_of(backend, candidates, candidates_with(job, question), answer.simulated);
   answer.bounded += needs.bounded;
   answer.needs = std::move(needs.ways);
-  answer.change = std::move(needs.change);
+  std::optional<Mended> best;
+  if (needs.change) best = Mended{std::move(*needs.change), std::move(needs.fastest)};
   for (const FirstChange& first : first_changes(candidates.front().scenario)) {
-    if (answer.change && answer.change->price_usd == answer.price_usd) break;  // nothing is bought
-    if (auto change = after(first, backend, job, question, answer);
-        change && (!answer.change || change->price_usd < answer.change->price_usd))
-      answer.change = std::move(change);
+    if (best && best->change.price_usd == answer.price_usd) break;  // nothing is bought
+    if (auto mended = after(first, backend, job, question, answer);
+        mended && (!best || mended->change.price_usd < best->change.price_usd))
+      best = std::move(mended);
+  }
+  if (best) {
+    if (const auto& fastest = best->fastest;
+        fastest && explore::runs_with(explore::scenario_of(*fastest)).runnable)
+      best->change.more_samples =
+          more_samples(backend, *fastest, question.systems, answer.simulated);
+    answer.change = std::move(best->change);
   }
   if (answer.fits || answer.needs.empty()) return;
   answer.needed_bytes = answer.needs.front().needed_bytes;
   answer.why_not = text::Text(answer.needs.front().words + " ") + answer.needs.front().why_not;
+}
+
+/// The fastest way that people can run with a loss that never holds whole logits, and what more
+/// samples a step bring there; nothing where neither makes it a tenth faster than what is known.
+std::optional<FitChange> fused_loss(const explore::Backend& backend, const json& job,
+                                    const FitQuestion& question, FitAnswer& answer) {
+  const description::Scenario now = explore::scenario_of(*answer.runnable);
+  if (now.training.loss != description::LossKind::plain) return std::nullopt;
+  const std::string fused = "training.loss=fused";
+  std::optional<result::Result> fastest;
+  try {
+    fastest = fastest_runnable(backend, candidates_with(job, question, {fused})({}), answer);
+  } catch (const description::ScenarioError&) {
+    return std::nullopt;  // the model has no logits
+  }
+  if (!fastest) return std::nullopt;
+  const description::Scenario then = explore::scenario_of(*fastest);
+  FitChange change{
+      "a fused loss, such as Liger Kernel's or cut cross-entropy (training.loss), "
+      "with " +
+          way_and_batch(*fastest),
+      {fused, fmt::format("training.micro_batch={}", then.training.micro_batch)},
+      fastest->tokens_per_s,
+      fastest->price_usd,
+      more_samples(backend, *fastest, question.systems, answer.simulated)};
+  for (const char* part : {"strategy", "parallel"})
+    change.set.push_back(fmt::format("{}={}", part, fastest->scenario.at(part).dump()));
+  constexpr double worth_saying = 1.1;
+  const auto best = [](double rate, const std::optional<MoreSamples>& more) {
+    return more ? std::max(rate, more->tokens_per_s) : rate;
+  };
+  if (best(fastest->tokens_per_s, change.more_samples) <
+      worth_saying * best(answer.runnable->tokens_per_s, answer.more_samples))
+    return std::nullopt;
+  return change;
 }
 
 }  // namespace
@@ -154,8 +207,12 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
                     "settings tries all systems",
                     fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
+  if (answer.runnable) answer.fused_loss = fused_loss(backend, job, question, answer);
   answer.fits = answer.answer() != nullptr;
   if (!answer.fits) add_notes_of_model(question.model, answer.notes);  // what fits has them itself
+  for (const std::string& note :
+       scenarios::priced_as_smaller_parts(candidates.front().scenario.machine))
+    answer.notes.emplace_back(note);
   if (text::Text trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
       !trainer.empty())
     answer.notes.push_back(std::move(trainer));

@@ -72,6 +72,7 @@ std::string words_of(const std::string& way, const std::string& bought) {
 struct Bought {
   std::string what;  ///< "192 GiB of host memory, then 3 drives of nvme"
   FitChange change;
+  result::Result result;
 };
 
 /// Buys until it fits.
@@ -101,7 +102,8 @@ class Buyer {
       if (result.feasible())
         return Bought{
             what,
-            {words_of(asked.candidate->words(), what), set, result.tokens_per_s, result.price_usd}};
+            {words_of(asked.candidate->words(), what), set, result.tokens_per_s, result.price_usd},
+            result};
       scenario = *larger;
     }
     return std::nullopt;
@@ -124,6 +126,7 @@ void take_fastest(const explore::Backend& backend, const CandidatesWith& candida
   if (!fastest || fastest->tokens_per_s <= bought.change.tokens_per_s.value_or(0)) return;
   bought.change.words = words_of(way_and_batch(*fastest), bought.what);
   bought.change.tokens_per_s = fastest->tokens_per_s;
+  bought.result = *fastest;
 }
 
 /// Of each, with what it needs.
@@ -185,6 +188,7 @@ Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& ca
   if (!best) return needs;
   take_fastest(backend, candidates_with, only_runnable, *best, needs, simulated);
   needs.change = std::move(best->change);
+  needs.fastest = std::move(best->result);
   return needs;
 }
 

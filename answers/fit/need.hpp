@@ -8,7 +8,8 @@ namespace spillway::answers {
 struct Needs {
   std::vector<FitNeed> ways;  ///< the cheapest to make fit first
   std::optional<FitChange> change;
-  std::uint64_t bounded = 0;  ///< candidates on the box of the change
+  std::optional<result::Result> fastest;  ///< what one would run with the change
+  std::uint64_t bounded = 0;              ///< candidates on the box of the change
 };
 
 /// The candidates with more overrides, as candidates_of has them.

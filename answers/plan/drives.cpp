@@ -3,6 +3,7 @@
 #include "answers/simulate/simulate.hpp"
 #include "explore/planning.hpp"
 #include "scenarios/box.hpp"
+#include "scenarios/part_catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -35,6 +36,17 @@ std::string drives_words(std::uint64_t count, const std::string& storage) {
   return fmt::format("{} drive{} of {}", count, count == 1 ? "" : "s", storage);
 }
 
+/// The machine stands on a board of the catalogue that has no such place.
+bool has_no_place(const description::MachineFile& machine, const scenarios::DrivePart& drive) {
+  const auto name = machine.bought.find("host");
+  if (name == machine.bought.end() || drive.form.empty()) return false;
+  const auto& hosts = scenarios::part_catalogue().hosts;
+  const auto board = std::find_if(hosts.begin(), hosts.end(), [&](const scenarios::HostPart& one) {
+    return one.name == name->second;
+  });
+  return board != hosts.end() && !board->slots.contains(drive.form);
+}
+
 /// The machine's own drives, and those of the price list that is asked for.
 std::vector<DriveClass> classes_of(const DrivesQuestion& question) {
   const description::Scenario& scenario = question.scenario;
@@ -51,6 +63,7 @@ std::vector<DriveClass> classes_of(const DrivesQuestion& question) {
   const json machine = scenario.machine;
   for (std::size_t i = 0; i < list.drives.size(); ++i) {
     const scenarios::DrivePart& drive = list.drives[i];
+    if (has_no_place(scenario.machine, drive)) continue;
     DriveClass& fresh = classes.emplace_back(DriveClass{drive.name, drive.price_usd, {}, {}});
     for (std::uint64_t count = 1; count <= question.most; ++count)
       fresh.trials.push_back({fmt::format("{} x {}", count, drive.name),

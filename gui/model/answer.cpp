@@ -62,11 +62,18 @@ std::vector<Change> changes_of(const answer::FitAnswer& fit) {
   if (fit.change && !fit.change->words.empty())
     changes.push_back(
         {fit.change->words, view::words(reports::change_words(fit)), fit.change->set, {}});
-  if (!fit.runnable || !fit.more_samples) return changes;
-  Change free{
-      "more samples a step", view::words(reports::samples_words(fit)), fit.more_samples->set, {}};
-  changes.insert(reports::samples_help_most(fit) ? changes.begin() : changes.end(),
-                 std::move(free));
+  const auto add = [&](Change free, bool helps_most) {
+    changes.insert(helps_most ? changes.begin() : changes.end(), std::move(free));
+  };
+  if (fit.runnable && fit.more_samples)
+    add({"more samples a step",
+         view::words(reports::samples_words(fit)),
+         fit.more_samples->set,
+         {}},
+        reports::samples_help_most(fit));
+  if (fit.runnable && fit.fused_loss)
+    add({"a fused loss", view::words(reports::fused_loss_words(fit)), fit.fused_loss->set, {}},
+        reports::fused_loss_helps_most(fit));
   return changes;
 }
 

@@ -12,7 +12,8 @@ void to_json(json& out, const FitChange& change) {
   out = {{"words", change.words},
          {"set", change.set},
          {"tokens_per_s", or_null(change.tokens_per_s)},
-         {"price_usd", or_null(change.price_usd)}};
+         {"price_usd", or_null(change.price_usd)},
+         {"more_samples", or_null(change.more_samples)}};
 }
 
 void from_json(const json& in, FitChange& change) {
@@ -20,6 +21,7 @@ void from_json(const json& in, FitChange& change) {
   read(in, "set", change.set);
   read(in, "tokens_per_s", change.tokens_per_s);
   read(in, "price_usd", change.price_usd);
+  read(in, "more_samples", change.more_samples);
 }
 
 void to_json(json& out, const FitNeed& need) {
@@ -47,6 +49,7 @@ void to_json(json& out, const FitAnswer& answer) {
          {"best", or_null(answer.best)},
          {"change", or_null(answer.change)},
          {"more_samples", or_null(answer.more_samples)},
+         {"fused_loss", or_null(answer.fused_loss)},
          {"price_usd", or_null(answer.price_usd)},
          {"untried", answer.untried},
          {"bounded", answer.bounded},
@@ -68,6 +71,7 @@ void from_json(const json& in, FitAnswer& answer) {
   read(in, "best", answer.best);
   read(in, "change", answer.change);
   read(in, "more_samples", answer.more_samples);
+  read(in, "fused_loss", answer.fused_loss);
   read(in, "price_usd", answer.price_usd);
   read(in, "untried", answer.untried);
   read(in, "notes", answer.notes);

@@ -16,6 +16,8 @@ struct FitChange {
   std::vector<std::string> set;  ///< "path=value" on the scenario that it changes
   std::optional<double> tokens_per_s;
   std::optional<double> price_usd;  ///< of the machine with it
+  /// Of what makes something fit, and of a fused loss: with more samples a step there.
+  std::optional<MoreSamples> more_samples{};
 };
 
 /// What a way to train would need of every tier, reserves included.
@@ -42,6 +44,8 @@ struct FitAnswer {
   /// Of what people can run, where more samples a step make it faster; absent: they do not, or a
   /// step has several micro-batches already.
   std::optional<MoreSamples> more_samples;
+  /// Of what people can run, with a loss that never holds whole logits, where that is faster.
+  std::optional<FitChange> fused_loss{};
   std::optional<double> price_usd;   ///< of the machine as it is asked about
   std::vector<std::string> untried;  ///< systems that may be faster than `best`
   std::vector<text::Text> notes;

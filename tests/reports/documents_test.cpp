@@ -89,6 +89,40 @@ TEST(FitDocument, HoldsRatesRangesAndPricesUnrounded) {
   EXPECT_THAT(text, HasSubstr("one more card, +100 %, 2,469 tokens/s, for $1,999 more."));
 }
 
+TEST(FitDocument, SaysWhatMoreSamplesBringWhereSomethingIsBoughtToFit) {
+  answer::FitAnswer answer;
+  answer.price_usd = price;
+  answer.change =
+      answer::FitChange{"lohan with 128 GiB of host memory",
+                        {},
+                        24.75,
+                        price + 678.2,
+                        answer::MoreSamples{"", 16, 0, 16, 1, {"training.x=1"}, 315.5, {}}};
+  EXPECT_THAT(
+      fit_report({"gpt2", "box", "", false, 0}, answer, {}),
+      HasSubstr("What makes it fit: lohan with 128 GiB of host memory, 24.8 tokens/s; with "
+                "16 micro-batches before\neach update (gradient_accumulation), 16 samples a "
+                "step in place of 1, 316 tokens/s, for $678 more."));
+}
+
+TEST(FitDocument, SaysFirstWhatHelpsMostWhereThatIsAFusedLoss) {
+  answer::FitAnswer answer;
+  answer.fits = true;
+  answer.runnable = some();
+  answer.change = answer::FitChange{"one more card", {}, 2 * rate, price + 1999.4};
+  answer.fused_loss = answer::FitChange{"a fused loss with lohan", {}, 3 * rate, price};
+  const std::string text = fit_report({"gpt2", "box", "", false, 0}, answer, {});
+  const std::size_t loss =
+      text.find("What helps most costs nothing: a fused loss with lohan, +200 %, 3,704 tokens/s.");
+  const std::size_t bought = text.find("What helps most for money: one more card, +100 %");
+  EXPECT_LT(loss, bought) << text;
+  EXPECT_NE(bought, std::string::npos) << text;
+  answer.change->tokens_per_s = 4 * rate;
+  const std::string after = fit_report({"gpt2", "box", "", false, 0}, answer, {});
+  EXPECT_LT(after.find("What helps most: one more card"),
+            after.find("What costs nothing: a fused"));
+}
+
 TEST(FitDocument, CallsBestOfAllOnlyWhatEverythingWasTriedBeside) {
   answer::FitAnswer answer;
   answer.fits = true;

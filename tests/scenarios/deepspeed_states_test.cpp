@@ -46,7 +46,14 @@ std::string refused(const std::string& more, int stage) {
 void expect_narrow(const Imported& imported) {
   EXPECT_EQ(imported.scenario["training"]["optimizer_state"], "bf16");
   EXPECT_EQ(imported.scenario["strategy"]["optimizer"]["master"], "copy");
-  EXPECT_THAT(text::words_of(imported.notes), Not(Contains(HasSubstr("bf16_"))));
+  // what import writes can be simulated
+  const std::vector<SystemInfo> systems = [] {
+    std::vector<SystemInfo> all;
+    for (const char* name : {"resident", "zero_offload", "zero_infinity"})
+      all.push_back({name, strategies::defaults_of(name)});
+    return all;
+  }();
+  EXPECT_NO_THROW(read_scenario(imported.scenario, {}, systems));
 }
 
 void expect_wide(const Imported& imported, const std::string& words) {
@@ -63,7 +70,12 @@ TEST(DeepSpeedStates, OfSixteenBitsHaveMastersBesideTheWeights) {
   const Imported on_drives = import(both, 3, "nvme");
   EXPECT_EQ(on_drives.scenario["training"]["optimizer_state"], "bf16");
   EXPECT_EQ(on_drives.scenario["strategy"]["gradients"]["policy"], "host_fp16");
-  EXPECT_THAT(text::words_of(on_drives.notes), Contains(HasSubstr("bytes and wear lower ones")));
+  expect_narrow(on_drives);
+  EXPECT_THAT(text::words_of(on_drives.notes), Contains(HasSubstr("bytes and wear are lower")));
+  EXPECT_THAT(text::words_of(offloaded.notes),
+              Contains(HasSubstr("in host memory twice, 2 B a parameter that are not counted")));
+  EXPECT_THAT(text::words_of(import(both, 2, "cpu").notes),
+              Contains(HasSubstr("a copy of a rank's weights in host memory")));
 }
 
 TEST(DeepSpeedStates, StayWideWhereDeepSpeedKeepsThemSoAndItIsSaid) {
@@ -79,6 +91,32 @@ TEST(DeepSpeedStates, AreRefusedWhereDeepSpeedStops) {
               HasSubstr("without bf16_master_weights_and_grads"));
   EXPECT_THAT(refused(R"("bf16_master_weights_and_grads": true)", 3),
               HasSubstr("without a CPU optimizer"));
+}
+
+TEST(DeepSpeedStates, OfACpuAreOfDeepSpeedsOwnAdam) {
+  const auto said = [](const std::string& optimizer) {
+    const std::string text = std::string(R"({"bf16": {"enabled": true, )") + both + "}, " +
+                             optimizer +
+                             R"("zero_optimization": {"stage": 2,
+                                "offload_optimizer": {"device": "cpu"}}})";
+    ImportOptions options;
+    options.model = "gpt2";
+    options.machine = "memascend_c1";
+    try {
+      std::string notes;
+      for (const std::string& note :
+           text::words_of(import_deepspeed(parse_hjson(text, "ds.json"), options).notes))
+        notes += note + "\n";
+      return notes;
+    } catch (const description::ScenarioError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(said(R"("optimizer": {"type": "AdamW"}, )"), Not(HasSubstr("DeepSpeedCPUAdam")));
+  EXPECT_THAT(said(""), HasSubstr("the trainer's own must be DeepSpeedCPUAdam"));
+  EXPECT_THAT(said(R"("optimizer": {"type": "Lion"}, )"), HasSubstr("stops at \"Lion\" of a CPU"));
+  EXPECT_THAT(said(R"("optimizer": {"type": "Adam", "params": {"torch_adam": true}}, )"),
+              HasSubstr("stops at PyTorch's Adam"));
 }
 
 TEST(DeepSpeedStates, AreWrittenForAScenarioThatHasThem) {

@@ -1,3 +1,4 @@
+#include "scenarios/plausible.hpp"
 #include "scenarios/read_scenario.hpp"
 #include "tests/scenarios/complaints.hpp"
 #include "tests/scenarios/test_systems.hpp"
@@ -82,7 +83,7 @@ TEST(Plausible, TakesTheLargestAndTheSmallestThatExist) {
 std::vector<std::string> warned_of(const std::vector<std::string>& overrides) {
   const nlohmann::json plain = {
       {"model", "gpt2"}, {"machine", "gaming_4090"}, {"strategy", {{"system", "zero_infinity"}}}};
-  return read_scenario(plain, overrides, test_systems()).warnings;
+  return priced_as_smaller_parts(read_scenario(plain, overrides, test_systems()).scenario.machine);
 }
 
 TEST(Plausible, WarnsOfPricesOfSmallerParts) {
@@ -93,6 +94,13 @@ TEST(Plausible, WarnsOfPricesOfSmallerParts) {
                   "--set machine.prices_usd.gpu="));
   EXPECT_THAT(warned_of({"machine.gpu.memory=48 GiB", "machine.prices_usd.gpu=4000"}),
               ::testing::Not(has("price")));
+  const nlohmann::json own = {
+      {"model", "gpt2"}, {"machine", "gaming_4090"}, {"strategy", {{"system", "zero_infinity"}}}};
+  const auto dates = [&](const std::vector<std::string>& overrides) {
+    return read_scenario(own, overrides, test_systems()).scenario.machine.dates;
+  };
+  EXPECT_TRUE(dates({}).contains("prices_usd.gpu"));
+  EXPECT_FALSE(dates({"machine.prices_usd.gpu=4000"}).contains("prices_usd.gpu"));
   EXPECT_THAT(warned_of({"machine.gpu.memory=16 GiB"}), ::testing::Not(has("price")));
   EXPECT_THAT(warned_of({"machine.storage[0].capacity=8 TB"}), has(".capacity: 8 TB, and the"));
 }

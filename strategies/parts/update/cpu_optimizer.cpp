@@ -315,10 +315,10 @@ Task<> CpuOptimizer::publish(StateStore::Loaded loaded, bool keep, Op updated, B
     View from = out ? out.view(offset, out_bytes(member)) : fresh_(member.weight);
     if (out) offset += out_bytes(member);
     if (narrow) from = states_.narrow_master(loaded, member);
+    const bool is_master = narrow && !job_.row(member.weight).has_own_master();
     if (weights_.on_gpu(member.weight)) {
       for (Op& op : send_to_gpu(member, from, updated)) ops.push_back(std::move(op));
-    } else if (const bool is_master = narrow && !job_.row(member.weight).has_own_master();
-               weights_.on_storage(member.weight) &&
+    } else if (weights_.on_storage(member.weight) &&
                (!is_master || keep || !states_.swapped(loaded.group))) {
       const std::uint64_t bytes = weights_.stored_bytes(member.weight);
       ops.push_back(machine_.write(rank_, weights_.extent(member.weight), {0, bytes},
