@@ -211,8 +211,8 @@ std::vector<TriedStep> all_that_fit(const explore::Backend& backend, const resul
   return fitting;
 }
 
-/// A step that fits with a power of two as micro-batch: with what fits between that and the next one
-/// that did not, where that is faster.
+/// A step that fits with a power of two as micro-batch: with what fits between that and the next
+/// one that did not, where that is faster.
 ///   asked  micro-batch that was tried first
 TriedStep between_powers(const explore::Backend& backend, const result::Result& answer,
                          TriedStep best, std::uint64_t asked, std::uint64_t& simulated) {
@@ -347,9 +347,10 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
     change.words += fmt::format(" and micro-batch {}", best->step.micro_batch);
   if (!more) return change;
   more->changed_tokens_per_s = best->tokens_per_s;
-  std::erase_if(change.set, [&](const std::string& one) {
-    return std::find(more->set.begin(), more->set.end(), one) != more->set.end();
-  });
+  for (const std::string& beside_it : more->set)
+    if (const auto one = std::find(change.set.begin(), change.set.end(), beside_it);
+        one != change.set.end())
+      change.set.erase(one);
   std::vector<Step> smaller;
   const std::vector<TriedStep> alone =
       all_of(backend, answer, {{change.words, change.set}}, simulated, smaller);
