@@ -41,7 +41,7 @@ TEST_F(WhatIf, OffersNothingOfTheQuestionBefore) {
   LONG_TEST();
   session_.ask();
   ASSERT_TRUE(answered());
-  ASSERT_EQ(offers().size(), 1) << offers().join('\n').toStdString();
+  ASSERT_FALSE(offers().isEmpty());
   Question next = session_.question();
   next.model = "llama-3.1-70b";
   QStringList verdicts;
