@@ -1,9 +1,9 @@
 #include "answers/plan/drives.hpp"
 
+#include "answers/fit/purchase.hpp"
 #include "answers/simulate/simulate.hpp"
 #include "explore/planning.hpp"
 #include "scenarios/box.hpp"
-#include "scenarios/part_catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -38,13 +38,8 @@ std::string drives_words(std::uint64_t count, const std::string& storage) {
 
 /// The machine stands on a board of the catalogue that has no such place.
 bool has_no_place(const description::MachineFile& machine, const scenarios::DrivePart& drive) {
-  const auto name = machine.bought.find("host");
-  if (name == machine.bought.end() || drive.form.empty()) return false;
-  const auto& hosts = scenarios::part_catalogue().hosts;
-  const auto board = std::find_if(hosts.begin(), hosts.end(), [&](const scenarios::HostPart& one) {
-    return one.name == name->second;
-  });
-  return board != hosts.end() && !board->slots.contains(drive.form);
+  const scenarios::HostPart* board = board_of(machine);
+  return board && !drive.form.empty() && !board->slots.contains(drive.form);
 }
 
 /// The machine's own drives, and those of the price list that is asked for.
