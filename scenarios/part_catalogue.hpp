@@ -1,8 +1,10 @@
 #pragma once
 
+#include "scenarios/description/machine_file.hpp"
 #include "scenarios/located_json.hpp"
 #include "scenarios/price_list.hpp"
 
+#include <algorithm>
 #include <optional>
 
 namespace spillway::scenarios {
@@ -16,6 +18,18 @@ const PriceList& part_catalogue();
 
 /// The same, to change prices before anything is read; not for threads.
 PriceList& editable_part_catalogue();
+
+/// Of `parts` the one that a piece of the machine was bought as; nullptr: none of them.
+///   piece  as in MachineFile::bought: "gpu", "host", "storage.<name>"
+template <class List>
+const typename List::value_type* bought_part(const description::MachineFile& machine,
+                                             const List& parts, const std::string& piece) {
+  const auto name = machine.bought.find(piece);
+  if (name == machine.bought.end()) return nullptr;
+  const auto part = std::find_if(parts.begin(), parts.end(),
+                                 [&](const Part& one) { return one.name == name->second; });
+  return part == parts.end() ? nullptr : &*part;
+}
 
 /// A part as its file has it, with the place where it stands there.
 const LocatedJson& written_part(PartKind kind, std::size_t index);

@@ -177,18 +177,8 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
 
 /// The price of such a part that somebody wrote is theirs: it is not the catalogue's.
 ///   size  where a part of its kind says how large it is: "/gpu/memory"
-std::string priced_as_smaller(const description::MachineFile& machine, PartKind kind,
-                              const std::string& bought_as, const char* size, Bytes asked,
-                              double price_usd, const std::string& path) {
-  const auto name = machine.bought.find(bought_as);
-  if (name == machine.bought.end()) return "";
-  const PriceList& catalogue = part_catalogue();
-  const auto is_it = [&](const Part& part) { return part.name == name->second; };
-  const auto part_of = [&](const auto& parts) -> const Part* {
-    const auto found = std::find_if(parts.begin(), parts.end(), is_it);
-    return found == parts.end() ? nullptr : &*found;
-  };
-  const Part* part = kind == PartKind::gpu ? part_of(catalogue.gpus) : part_of(catalogue.drives);
+std::string priced_as_smaller(const Part* part, const char* size, Bytes asked, double price_usd,
+                              const std::string& path) {
   const nlohmann::json::json_pointer at(size);
   if (!part || price_usd != part->price_usd || !part->parts.contains(at)) return "";
   const Bytes own = description::quantity_from<Bytes>(part->parts.at(at).get<std::string>());
@@ -201,19 +191,21 @@ std::string priced_as_smaller(const description::MachineFile& machine, PartKind 
 
 std::vector<std::string> priced_as_smaller_parts(const description::MachineFile& machine) {
   std::vector<std::string> sentences;
+  if (machine.bought.empty()) return sentences;
+  const PriceList& catalogue = part_catalogue();
   const auto add = [&](std::string sentence, const std::string& hint) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence) + "; " + hint);
   };
   if (machine.prices_usd)
-    add(priced_as_smaller(machine, PartKind::gpu, "gpu", "/gpu/memory", machine.gpu.memory,
-                          machine.prices_usd->gpu, "machine.gpu.memory"),
+    add(priced_as_smaller(bought_part(machine, catalogue.gpus, "gpu"), "/gpu/memory",
+                          machine.gpu.memory, machine.prices_usd->gpu, "machine.gpu.memory"),
         "--set machine.prices_usd.gpu=DOLLARS says what such a card costs");
   for (const description::StorageSpec& storage : machine.storage) {
     const std::string path = "machine.storage." + storage.name;
     const double price =
         storage.price_usd.value_or(machine.prices_usd ? machine.prices_usd->ssd : 0);
-    add(priced_as_smaller(machine, PartKind::drive, "storage." + storage.name, "/drive/capacity",
-                          storage.capacity, price, path + ".capacity"),
+    add(priced_as_smaller(bought_part(machine, catalogue.drives, "storage." + storage.name),
+                          "/drive/capacity", storage.capacity, price, path + ".capacity"),
         fmt::format("--set {}.price_usd=DOLLARS says what such a drive costs", path));
   }
   return sentences;

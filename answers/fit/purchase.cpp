@@ -19,22 +19,13 @@ using scenarios::Part;
 
 namespace {
 
-template <class List>
-const typename List::value_type* bought(const MachineFile& machine, const List& parts,
-                                        const std::string& what) {
-  const auto name = machine.bought.find(what);
-  if (name == machine.bought.end()) return nullptr;
-  const auto part = std::find_if(parts.begin(), parts.end(),
-                                 [&](const Part& one) { return one.name == name->second; });
-  return part == parts.end() ? nullptr : &*part;
-}
-
 /// All that lies on a board, with so much memory.
 Load load_of(const MachineFile& machine, Bytes memory) {
   const scenarios::PriceList& list = scenarios::part_catalogue();
-  Load load{bought(machine, list.gpus, "gpu"), machine.gpu.count, memory, nullptr, 0};
+  Load load{scenarios::bought_part(machine, list.gpus, "gpu"), machine.gpu.count, memory, nullptr,
+            0};
   for (const description::StorageSpec& storage : machine.storage)
-    if (const auto* drive = bought(machine, list.drives, "storage." + storage.name);
+    if (const auto* drive = scenarios::bought_part(machine, list.drives, "storage." + storage.name);
         drive && !load.drive)
       load.drive = drive, load.drives = storage.count;
   return load;
@@ -95,7 +86,7 @@ class Shopping {
   /// Of the same form; one that has the memory.
   bool card(std::uint64_t bytes) {
     const scenarios::PriceList& list = scenarios::part_catalogue();
-    const Part* own = bought(machine_, list.gpus, "gpu");
+    const Part* own = scenarios::bought_part(machine_, list.gpus, "gpu");
     const Part* cheapest = nullptr;
     if (!own) return false;
     for (const Part& one : list.gpus) {
@@ -144,7 +135,7 @@ class Shopping {
 }  // namespace
 
 const HostPart* board_of(const MachineFile& machine) {
-  return bought(machine, scenarios::part_catalogue().hosts, "host");
+  return scenarios::bought_part(machine, scenarios::part_catalogue().hosts, "host");
 }
 
 std::uint64_t host_memory_for(const MachineFile& machine, std::uint64_t bytes) {
