@@ -17,6 +17,7 @@ void plan_largest(const PlanOptions& options) {
   const answer::Largest found = answers::largest(
       monitor.backend(), question, [&monitor](const std::string& what) { monitor.say(what); });
   monitor.clear();
+  if (const answer::Trial* largest = found.largest()) warn_of_prices(*largest->result);
   if (options.json)
     print_json(found);
   else

@@ -20,6 +20,7 @@ struct DrivesOptions {
 void plan_drives(DrivesOptions options) {
   options.question.scenario = read(options.scenario, options.overrides).scenario;
   options.question.today = today();
+  warn_of_prices(options.question.scenario.machine);
   Monitor monitor("numbers of drives", options.limit_s);
   const answer::Drives found = answers::drives(monitor.backend(), options.question);
   monitor.clear();

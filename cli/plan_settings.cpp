@@ -68,6 +68,7 @@ void plan_settings(const SettingsOptions& options) {
     monitor.clear();
     counts.not_tried += found.counts.not_tried;
     any = any || found.best_trial();
+    if (found.best_trial()) warn_of_prices(*found.best_trial()->result);
     write(options, found);
     if (options.json) {
       all.push_back(found);

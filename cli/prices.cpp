@@ -37,13 +37,11 @@ void price_anew(const PriceOptions& options, description::MachineFile& machine) 
            "spillway machine " + machine.name + " shows its prices");
 }
 
-void warn_of_prices(const description::MachineFile& machine) {
-  static std::set<std::string> said;  // a comparison has one machine many times
-  for (const std::string& warning : scenarios::priced_as_smaller_parts(machine))
-    if (said.insert(warning).second) warn(warning);
-}
-
 namespace {
+
+description::MachineFile machine_of(const result::Result& result) {
+  return result.scenario.at("machine").get<description::MachineFile>();
+}
 
 /// TB of the first drives of a machine file; 0 without any.
 double drive_terabytes(const nlohmann::json& machine) {
@@ -96,6 +94,16 @@ void price_anew(const PriceOptions& options, scenarios::LocatedJson& base) {
   }
 }
 
+void warn_of_prices(const description::MachineFile& machine) {
+  static std::set<std::string> said;  // a comparison has one machine many times
+  for (const std::string& warning : scenarios::priced_as_smaller_parts(machine))
+    if (said.insert(warning).second) warn(warning);
+}
+
+void warn_of_prices(const result::Result& result) {
+  warn_of_prices(machine_of(result));
+}
+
 std::string today() {
   if (const char* said = std::getenv("SPILLWAY_TODAY")) return said;
   const std::time_t now = std::time(nullptr);
@@ -105,7 +113,7 @@ std::string today() {
 }
 
 std::string old_prices_words(const result::Result& result) {
-  return old_prices_words(result.scenario.at("machine").get<description::MachineFile>());
+  return old_prices_words(machine_of(result));
 }
 
 std::string old_prices_words(const description::MachineFile& machine) {

@@ -26,6 +26,8 @@ void price_anew(const PriceOptions& options, description::MachineFile& machine);
 void price_anew(const PriceOptions& options, scenarios::LocatedJson& base);
 /// Warns once of each card and drive that is larger than the part whose price it has.
 void warn_of_prices(const description::MachineFile& machine);
+/// Of the machine that the result is about.
+void warn_of_prices(const result::Result& result);
 /// The day on which the answer is given; $SPILLWAY_TODAY stands for it where it is set.
 std::string today();
 /// "The prices of gpu (2024-03-11) are more than a year old: ..."; "" where none is.

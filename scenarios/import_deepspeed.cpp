@@ -93,7 +93,7 @@ class Import {
                                       {"pipeline", 1},
                                       {"zero_stage", zero.stage()}};
     if (context_ranks() > 1) imported_.scenario["parallel"]["context"] = context_ranks();
-    imported_.scenario["strategy"] = zero.strategy(precision_);
+    imported_.scenario["strategy"] = zero.strategy(precision_, data_ranks() * context_ranks());
     if (zero.narrow_states()) imported_.scenario["training"]["optimizer_state"] = "bf16";
     read_communication(zero);
     note_stages();

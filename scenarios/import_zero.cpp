@@ -222,7 +222,10 @@ void ZeroImport::read_narrow_states(const std::string& precision) {
     return note(dotted(states) + ": fp32 here beside " +
                 (speculates_ ? "super_offload" : "zenflow") + bound);
   narrow_states_ = true;
-  if (offloads) note_what_narrow_states_leave_out();
+  if (optimizer_ == "nvme")
+    note(dotted(masters) +
+         ": gradients of 16 bits stay in host memory here until the update; DeepSpeed also writes "
+         "them to NVMe and reads them again, so bytes and wear are lower bounds");
 }
 
 /// DeepSpeed asserts that its own Adam for CPUs has masters of 16 bits.
@@ -243,32 +246,14 @@ void ZeroImport::require_cpu_adam(const std::string& beside) {
          dotted("/bf16/bf16_optimizer_states") + " made with fp32_optimizer_states=False");
 }
 
-/// Buffers that a CPU optimizer of 16 bits has besides.
-///   Source  DeepSpeed stage_1_and_2.py, param_buffer_of_bit16_for_cpu_offload_groups and
-///           temp_grad_buffer_for_cpu_offload; stage3.py, grad_partitions_flat_buffer and the
-///           gradients of initialize_optimizer_states
-void ZeroImport::note_what_narrow_states_leave_out() {
-  notes_.push_back(text::filled(
-      "{}: {}, {} a parameter that are not counted here, so host memory is a lower bound",
-      {dotted("/bf16/bf16_optimizer_states"),
-       sharded() ? "DeepSpeed has gradients of 16 bits in host memory twice"
-                 : "DeepSpeed has a copy of a rank's weights in host memory, and room for its "
-                   "largest gradient",
-       text::memory(2)}));
-  if (optimizer_ == "nvme")
-    note(dotted("/bf16/bf16_master_weights_and_grads") +
-         ": gradients of 16 bits stay in host memory here until the update; DeepSpeed also writes "
-         "them to NVMe and reads them again, so bytes and wear are lower bounds");
-}
-
-json ZeroImport::strategy(const std::string& precision) {
+json ZeroImport::strategy(const std::string& precision, std::uint64_t ranks) {
   read_narrow_states(precision);
   const bool gds = keys_.flag("/aio/use_gds", false);
   const bool offloads = optimizer_ != "none";
   // ZeRO-1 and 2 check each gradient on its way; ZeRO-3 the flat buffer, with a chain of operations
   const char* check = stage_ == 3 ? "chained" : "fused";
   json strategy{{"system", system_},
-                {"weights", weights(precision)},
+                {"weights", weights(precision, ranks)},
                 {"activations", activations()},
                 {"gradients", gradients(precision)},
                 {"optimizer", optimizer(precision)},
@@ -302,7 +287,7 @@ std::uint64_t ZeroImport::blocks_ahead(std::uint64_t live) const {
   return std::clamp<std::uint64_t>(fit, 2, blocks + 1) - 1;
 }
 
-json ZeroImport::weights(const std::string& precision) {
+json ZeroImport::weights(const std::string& precision, std::uint64_t ranks) {
   json weights{{"home", home(param_)}, {"prefetch_blocks", 1}};
   // in all versions: _reassign_or_swap_out_partitioned_parameters copies fp32 masters into 16 bits
   const bool by_copy = sharded() || (update_interval_ && steps_late());
@@ -334,6 +319,9 @@ json ZeroImport::weights(const std::string& precision) {
     }
   }
   if (param_ == "nvme") pool(weights);
+  if (ranks == 1 && param_ == "none")
+    for (const char* key : {"prefetch_blocks", "prefetch_bucket", "max_live", "max_reuse"})
+      weights.erase(key);
   return weights;
 }
 
@@ -398,9 +386,9 @@ bool ZeroImport::has_main_gradients(const std::string& precision) {
 json ZeroImport::gradients(const std::string& precision) {
   const char* policy = speculates_            ? "active"
                        : optimizer_ == "none" ? "resident"
+                       : optimizer_ == "cpu"  ? "host_fp32"
                        : narrow_states_       ? "host_fp16"
-                       : optimizer_ == "nvme" ? "ssd_fp32"
-                                              : "host_fp32";
+                                              : "ssd_fp32";
   json gradients{{"policy", policy},
                  {"overlap", keys_.flag(zero + "overlap_comm", stage_ == 3)},
                  {"reduce_bucket", params(keys_.count_or(zero + "reduce_bucket_size", 500'000'000,

@@ -32,7 +32,9 @@ class ZeroImport {
   const std::string& system() const { return system_; }
   /// Offloaded to the CPU or to NVMe without a word about pinning.
   bool pinning_unsaid() const { return pinning_unsaid_; }
-  nlohmann::json strategy(const std::string& precision);
+  /// ranks  that share what the stage shares; one alone gathers nothing, and no setting of that is
+  ///         written
+  nlohmann::json strategy(const std::string& precision, std::uint64_t ranks);
   /// After strategy(): masters, gradients and states have 16 bits.
   bool narrow_states() const { return narrow_states_; }
 
@@ -44,10 +46,9 @@ class ZeroImport {
   void read_zenflow();
   void read_narrow_states(const std::string& precision);
   void require_cpu_adam(const std::string& beside);
-  void note_what_narrow_states_leave_out();
   bool steps_late();
   bool pinned(const std::string& section);
-  nlohmann::json weights(const std::string& precision);
+  nlohmann::json weights(const std::string& precision, std::uint64_t ranks);
   void pool(nlohmann::json& weights);
   nlohmann::json pool_setting(const std::string& key, const char* upstream);
   nlohmann::json activations();

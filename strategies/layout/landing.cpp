@@ -16,7 +16,8 @@ bool lands_in_states(const description::Scenario& scenario) {
          strategy.optimizer.device == description::OptimizerDevice::cpu &&
          strategy.optimizer.home == Home::host && strategy.optimizer.cpu_share == 1 &&
          (strategy.optimizer.staleness == 0 || strategy.optimizer.selected_share > 0) &&
-         models::formats_of(scenario.training).has_master();
+         (models::formats_of(scenario.training).has_master() ||
+          strategy.optimizer.master == description::MasterKept::copy);
 }
 
 bool updates_in_shared_memory(const description::Scenario& scenario) {

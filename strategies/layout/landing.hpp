@@ -4,10 +4,9 @@
 
 namespace spillway::strategies {
 
-/// Gradients come down as ZeRO-1 and 2 of DeepSpeed bring them: widened on the GPU, 4 B a
-/// parameter, to the fp32 gradients that the optimizer reads. `gradients.lands` auto: where weights
-/// stay on the GPU whole, the states are fp32 in host memory and nobody takes gradients but the
-/// update.
+/// Gradients come down as ZeRO-1 and 2 of DeepSpeed bring them: made on the GPU what the optimizer
+/// reads, fp32 or as wide as its masters. `gradients.lands` auto: where weights stay on the GPU
+/// whole, masters apart from them lie in host memory and nobody takes gradients but the update.
 ///   Source  DeepSpeed stage_1_and_2.py, async_inplace_copy_grad_to_fp32_buffer_from_gpu
 bool lands_in_states(const description::Scenario& scenario);
 

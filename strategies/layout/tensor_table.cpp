@@ -50,6 +50,10 @@ bool TensorRow::fp32_states() const {
   });
 }
 
+const NumberFormat& TensorRow::updating_gradient() const {
+  return has_copy || fp32_states() ? fp32_numbers : gradient_format();
+}
+
 std::uint64_t TensorRow::state_bytes(std::uint64_t count) const {
   std::uint64_t bytes = 0;
   for (const StateFormat& one : states) bytes += one.format.bytes(count);

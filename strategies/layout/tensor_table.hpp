@@ -87,6 +87,8 @@ struct TensorRow {
   const NumberFormat& master() const;
   /// Momentum and variance are fp32, and so is the master that goes with them.
   bool fp32_states() const;
+  /// Of a gradient that is brought to where the states lie: fp32 beside states or masters of fp32.
+  const NumberFormat& updating_gradient() const;
   /// Bytes of `elements` of all states; a master that is the weight itself is none of them.
   std::uint64_t state_bytes(std::uint64_t elements) const;
   /// Bytes of `elements` of what an update reads and writes: master(), momentum and variance.

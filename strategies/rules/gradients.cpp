@@ -43,7 +43,7 @@ std::vector<std::string> what_keeps_them_out(const Case& subject) {
 std::string why_not_in_states(const Case& subject) {
   if (subject.item == staleness) return "a late update still reads them while the next step's come";
   if (subject.item == cpu_share) return "ZeRO-1 and 2, which land them so, have the CPU update all";
-  return "only fp32 gradients of states in host memory take them in";
+  return "only gradients that lie beside states in host memory take them in";
 }
 constexpr const char* land_flat = "set gradients.lands to \"auto\"";
 

@@ -29,6 +29,10 @@ void expect_the_reference(const Way& way) {
 TEST(MasterCopies, EndWhereWeightsThatAreTheirOwnMastersDo) {
   expect_the_reference({"resident", {}});
   expect_the_reference({"zero_offload", {"strategy.weights.home=host"}});
+  // gradients land in the states
+  expect_the_reference({"zero_offload",
+                        {"strategy.weights.home=gpu", "parallel.data=2", "parallel.zero_stage=2"},
+                        2});
 }
 
 TEST(MasterCopies, EndWhereTheReferenceDoesInManySystems) {
@@ -46,6 +50,13 @@ TEST(MasterCopies, EndWhereTheReferenceDoesInManySystems) {
        {"parallel.data=2", "parallel.zero_stage=2", "strategy.optimizer.flatten=true"},
        2},
       {"zero_infinity", {"parallel.data=2"}, 2},
+      {"zero_infinity",
+       {"parallel.data=2", "strategy.optimizer.home=host", "strategy.gradients.policy=host_fp32"},
+       2},
+      {"zero_offload",
+       {"strategy.weights.home=gpu", "parallel.data=2", "parallel.zero_stage=1",
+        "training.gradient_accumulation=2"},
+       2},
   };
   for (const Way& way : of_two) expect_the_reference(way);
 }

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <algorithm>
 #include <bit>
+#include <cstring>
 #include <deque>
 #include <nlohmann/json.hpp>
 
@@ -153,10 +155,16 @@ const RealRun& reference_run(const description::Scenario& scenario, const std::s
 
 std::uint64_t different(const Trained& one, const Trained& other) {
   std::uint64_t count = 0;
-  for (std::size_t weight = 0; weight < one.masters.size(); ++weight)
-    for (std::size_t i = 0; i < one.masters[weight].size(); ++i)
-      count += std::bit_cast<std::uint32_t>(one.masters[weight][i]) !=
-               std::bit_cast<std::uint32_t>(other.masters[weight][i]);
+  for (std::size_t weight = 0; weight < one.masters.size(); ++weight) {
+    const std::vector<float>& left = one.masters[weight];
+    const std::vector<float>& right = other.masters[weight];
+    if (left.size() != right.size()) {
+      count += std::max(left.size(), right.size());
+    } else if (std::memcmp(left.data(), right.data(), left.size() * sizeof(float)) != 0) {
+      for (std::size_t i = 0; i < left.size(); ++i)
+        count += std::bit_cast<std::uint32_t>(left[i]) != std::bit_cast<std::uint32_t>(right[i]);
+    }
+  }
   return count;
 }
 

@@ -66,16 +66,13 @@ TEST(DeepSpeedStates, OfSixteenBitsHaveMastersBesideTheWeights) {
   for (const int stage : {1, 2, 3}) expect_narrow(import(both, stage));
   const Imported offloaded = import(both, 3, "cpu");
   expect_narrow(offloaded);
-  EXPECT_EQ(offloaded.scenario["strategy"]["gradients"]["policy"], "host_fp16");
+  EXPECT_EQ(offloaded.scenario["strategy"]["gradients"]["policy"], "host_fp32");
   const Imported on_drives = import(both, 3, "nvme");
   EXPECT_EQ(on_drives.scenario["training"]["optimizer_state"], "bf16");
   EXPECT_EQ(on_drives.scenario["strategy"]["gradients"]["policy"], "host_fp16");
   expect_narrow(on_drives);
   EXPECT_THAT(text::words_of(on_drives.notes), Contains(HasSubstr("bytes and wear are lower")));
-  EXPECT_THAT(text::words_of(offloaded.notes),
-              Contains(HasSubstr("in host memory twice, 2 B a parameter that are not counted")));
-  EXPECT_THAT(text::words_of(import(both, 2, "cpu").notes),
-              Contains(HasSubstr("a copy of a rank's weights in host memory")));
+  EXPECT_THAT(text::words_of(offloaded.notes), Not(Contains(HasSubstr("not counted"))));
 }
 
 TEST(DeepSpeedStates, StayWideWhereDeepSpeedKeepsThemSoAndItIsSaid) {

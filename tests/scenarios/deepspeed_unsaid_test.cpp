@@ -132,6 +132,15 @@ TEST(ImportDeepSpeed, TakesTheMeshOfSequencesAndData) {
               Contains(HasSubstr("makes its groups only beside data_parallel_size")));
 }
 
+TEST(ImportDeepSpeed, WritesSettingsOfGatheringWhereSomethingIsGathered) {
+  const std::string stage_three =
+      R"({"zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 5e7}})";
+  EXPECT_TRUE(import(stage_three).scenario["strategy"]["weights"].contains("prefetch_bucket"));
+  const auto weights = import(stage_three, "", "gaming_4090").scenario["strategy"]["weights"];
+  for (const char* key : {"prefetch_blocks", "prefetch_bucket", "max_live", "max_reuse"})
+    EXPECT_FALSE(weights.contains(key)) << key;
+}
+
 TEST(ExportDeepSpeed, WritesTheMeshOfSequencesAndData) {
   const Exported made = exported(R"("parallel": {"data": 1, "context": 2})");
   EXPECT_EQ(made.ds_config["sequence_parallel_size"], 2);

@@ -232,7 +232,7 @@ std::vector<Op> ActiveUpdate::speculate(std::uint32_t group) {
 /// To the process that updates, when all of `after` is done.
 ///   Result  empty where its gradients are in the flat buffer alone
 Op ActiveUpdate::hand_over(std::uint32_t group, const std::vector<Op>& after) {
-  const View gradients = optimizer_.states().wide_gradients(group);
+  const View gradients = optimizer_.states().gradients(group);
   if (!gradients) return Op();
   return machine_.copy(rank_, handed_over_.view(0, gradients.bytes), gradients, after);
 }

@@ -259,7 +259,7 @@ void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
     kernel.operands.emplace_back(std::move(view), access, role, type, index);
   };
   if (home.memory)
-    use(home.memory, Access::read, Role::gradient, ElementType::fp32);
+    use(home.memory, Access::read, Role::gradient, home.format.type);
   else if (!home.extent && widens(narrow, member))
     use(wide_gradient(member), Access::read, Role::gradient, ElementType::fp32);
   else if (!home.extent)

@@ -61,8 +61,8 @@ Task<> GradientsIntoStates::take(std::vector<GradientShare> shares, LayerGradien
   layer.slot.reset();
 }
 
-/// On the GPU: what came before is added, and after the last micro-batch the sum is checked, normed
-/// and widened.
+/// On the GPU: what came before is added, and after the last micro-batch the sum is checked, widened
+/// where the optimizer reads fp32, and normed.
 Task<GradientsToHost::Down> GradientsIntoStates::bring(const GradientShare& share,
                                                        MicroBatch micro) {
   co_await share.ready;
@@ -86,13 +86,18 @@ Task<GradientsToHost::Down> GradientsIntoStates::bring(const GradientShare& shar
     summed = kernels_.run("gradient check", GpuWork::check,
                           TypedView(flags_.view(flag_bytes * share.weight, 4), ElementType::fp32),
                           {narrow}, summed);
-  const Buffer wide = machine_.allocate_now(
-      TierId::gpu, rank_, Bytes(fp32_numbers.bytes(share.elements)), Purpose::gradients);
-  const TypedView sum(wide.view(0, fp32_numbers.bytes(share.elements)), ElementType::fp32);
-  const Op widened = kernels_.run("widen gradient", GpuWork::sum, sum, {narrow}, summed);
+  const NumberFormat& wanted = job_.row(share.weight).updating_gradient();
+  TypedView sum = narrow;
+  Buffer wide;
+  if (wanted.type != narrow.type) {
+    const std::uint64_t bytes = wanted.bytes(share.elements);
+    wide = machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients);
+    sum = TypedView(wide.view(0, bytes), wanted.type);
+    summed = kernels_.run("widen gradient", GpuWork::sum, sum, {narrow}, summed);
+  }
   const View result = landing_gpu_.view(0, std::min(share_alignment, landing_gpu_.view().bytes));
   const Op normed =
-      kernels_.run("gradient norm", GpuWork::norm, TypedView(result, narrow.type), {sum}, widened);
+      kernels_.run("gradient norm", GpuWork::norm, TypedView(result, narrow.type), {sum}, summed);
   const View into = place(share.weight).part(0, sum.view.bytes);
   co_return Down(machine_.copy(rank_, into, sum.view, normed));
 }

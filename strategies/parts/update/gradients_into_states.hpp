@@ -9,8 +9,8 @@ namespace spillway::strategies {
 inline constexpr std::uint64_t flag_bytes = 64;
 
 /// Gradients that land in the states, as ZeRO-1 and 2 of DeepSpeed bring them (lands_in_states):
-/// checked, normed and widened on the GPU, 4 B/param to the fp32 gradients that the optimizer
-/// reads. The flat buffer is what they have for new 16-bit weights.
+/// checked and normed on the GPU, and there made what the optimizer reads: 4 B/param beside fp32
+/// masters, 2 B/param beside masters of 16 bits. The flat buffer is what they have for new 16-bit weights.
 ///   ZeRO-1   micro-batches add up on the GPU before; ZeRO-2: 16-bit sums in host memory
 ///   Source   stage_1_and_2.py: async_inplace_copy_grad_to_fp32_buffer_from_gpu,
 ///            temp_grad_buffer_for_cpu_offload and ..._gpu_offload, accumulated_grads_in_cpu; a
@@ -31,7 +31,7 @@ class GradientsIntoStates : public GradientsToHost {
   std::size_t tensors() const { return job_.model.weights.size(); }
 
  protected:
-  /// Of a weight's fp32 gradient.
+  /// Of a weight's gradient as the optimizer reads it.
   virtual View place(std::uint32_t weight) const {
     return optimizer_.states().gradient_home(weight).memory;
   }

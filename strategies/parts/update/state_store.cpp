@@ -162,7 +162,16 @@ Task<> StateStore::init_host_states() {
       (updates_in_backward(job_.scenario.strategy.gradients.policy) && !part_.roll_back);
   if (part_.home != Home::host || landed) co_return;
   for (std::uint32_t i = 0; i < groups_.size(); ++i)
-    if (job_.row(job_.subgroups[i]).has_copy) make_wide_gradients(i, gradients);
+    if (has_gradients(job_.subgroups[i])) make_gradients(i, gradients);
+}
+
+/// Beside fp32 masters of narrower weights always; beside masters of 16 bits where the policy brings
+/// gradients to the states, though the flat buffer has them as the optimizer reads them.
+bool StateStore::has_gradients(const Subgroup& group) const {
+  const bool brought =
+      part_.master == description::MasterKept::copy && !part_.roll_back &&
+      job_.scenario.strategy.gradients.policy == description::GradientPolicy::host_fp32;
+  return job_.row(group).has_copy || brought;
 }
 
 /// Where another process updates, they move into memory that it shares, which is not pinned, when
@@ -170,8 +179,9 @@ Task<> StateStore::init_host_states() {
 ///   Source  DeepSpeed stage3.py, initialize_optimizer_states; superoffload_utils.py, async_step,
 ///           whose queue is torch.multiprocessing's; PyTorch torch/csrc/StorageSharing.cpp,
 ///           THPStorage_shareFd
-void StateStore::make_wide_gradients(std::uint32_t group, TierId tier) {
-  const Bytes bytes(fp32_numbers.bytes(job_.subgroups[group].span));
+void StateStore::make_gradients(std::uint32_t group, TierId tier) {
+  const Subgroup& subgroup = job_.subgroups[group];
+  const Bytes bytes(job_.row(subgroup).updating_gradient().bytes(subgroup.span));
   const bool moves = part_.roll_back && tier == TierId::pinned;
   if (moves)
     groups_[group].left_behind =
@@ -299,8 +309,9 @@ StateStore::GradientHome StateStore::gradient_home(std::uint32_t weight) const {
     home.range = gradient_range(weight);
     home.format = stored_gradient(weight);
   } else if (state.host_gradient) {
-    home.memory = state.host_gradient.view(fp32_numbers.bytes(member.offset),
-                                           fp32_numbers.bytes(member.elements));
+    home.format = job_.row(weight).updating_gradient();
+    home.memory = state.host_gradient.view(home.format.bytes(member.offset),
+                                           home.format.bytes(member.elements));
   }
   return home;
 }

@@ -66,12 +66,12 @@ class StateStore {
   struct GradientHome {
     const Stored* extent = nullptr;  ///< on storage, at `range`; null: in host memory
     Range range;
-    View memory;  ///< optimizer gradient buffer, fp32; empty: the flat buffer itself
+    View memory;  ///< optimizer gradient buffer; empty: the flat buffer itself
     NumberFormat format = fp32_numbers;
   };
   GradientHome gradient_home(std::uint32_t weight) const;
   /// Of all of a sub-group, where they have memory of their own; else empty.
-  View wide_gradients(std::uint32_t group) const {
+  View gradients(std::uint32_t group) const {
     const Buffer& all = groups_[group].host_gradient;
     return all ? all.view() : View();
   }
@@ -126,7 +126,8 @@ class StateStore {
   std::vector<Range> gradient_ranges(const Subgroup& group) const;
   void make_buffers();
   Task<> init_host_states();
-  void make_wide_gradients(std::uint32_t group, TierId tier);
+  bool has_gradients(const Subgroup& group) const;
+  void make_gradients(std::uint32_t group, TierId tier);
   Task<> init_extents();
   Task<> make_extents(std::uint32_t group);
   std::vector<Transfer> transfers(const Loaded& loaded) const;

@@ -265,6 +265,21 @@ TEST(ZeroOffload, StageOneAddsMicroBatchesOnTheGpu) {
   EXPECT_GE(at_peak(run.gpu, "gradients"), 2 * parameters);
 }
 
+/// 2 B each: master, momentum, variance, gradient, and room for the new weights. Gradients go down
+/// and new weights up once.
+TEST(ZeroOffload, SixteenBitMastersTakeGradientsOfSixteenBits) {
+  const result::Result run =
+      in_states({"parallel.zero_stage=2", "training.precision=bf16_mixed",
+                 "training.optimizer_state=bf16", "strategy.optimizer.master=copy"});
+  EXPECT_EQ(at_peak(run.host, "master_weights"), 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "optimizer_states"), 4 * parameters);
+  EXPECT_EQ(at_peak(run.host, "optimizer_gradient_buffers"), 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "swap_out_buffer"), 2 * parameters);
+  EXPECT_EQ(at_peak(run.host, "gradient_flat_buffer"), 0u);
+  EXPECT_EQ(run.phase_bytes.at("backward").d2h, 2 * parameters);
+  EXPECT_EQ(run.phase_bytes.at("update").h2d, 2 * parameters);
+}
+
 TEST(ZeroOffload, StageThreeSendsThemToTheFlatBufferAndOn) {
   // 2 B down, 2 B up for the norm, 4 B down
   const result::Result run =
