@@ -100,9 +100,7 @@ void warn_of_prices(const description::MachineFile& machine) {
     if (said.insert(warning).second) warn(warning);
 }
 
-void warn_of_prices(const result::Result& result) {
-  warn_of_prices(machine_of(result));
-}
+void warn_of_prices(const result::Result& result) { warn_of_prices(machine_of(result)); }
 
 std::string today() {
   if (const char* said = std::getenv("SPILLWAY_TODAY")) return said;

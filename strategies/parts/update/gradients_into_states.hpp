@@ -10,7 +10,8 @@ inline constexpr std::uint64_t flag_bytes = 64;
 
 /// Gradients that land in the states, as ZeRO-1 and 2 of DeepSpeed bring them (lands_in_states):
 /// checked and normed on the GPU, and there made what the optimizer reads: 4 B/param beside fp32
-/// masters, 2 B/param beside masters of 16 bits. The flat buffer is what they have for new 16-bit weights.
+/// masters, 2 B/param beside masters of 16 bits. The flat buffer is what they have for new 16-bit
+/// weights.
 ///   ZeRO-1   micro-batches add up on the GPU before; ZeRO-2: 16-bit sums in host memory
 ///   Source   stage_1_and_2.py: async_inplace_copy_grad_to_fp32_buffer_from_gpu,
 ///            temp_grad_buffer_for_cpu_offload and ..._gpu_offload, accumulated_grads_in_cpu; a

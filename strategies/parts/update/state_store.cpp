@@ -165,8 +165,8 @@ Task<> StateStore::init_host_states() {
     if (has_gradients(job_.subgroups[i])) make_gradients(i, gradients);
 }
 
-/// Beside fp32 masters of narrower weights always; beside masters of 16 bits where the policy brings
-/// gradients to the states, though the flat buffer has them as the optimizer reads them.
+/// Beside fp32 masters of narrower weights always; beside masters of 16 bits where the policy has
+/// gradients brought to the states, though those of the flat buffer are as wide.
 bool StateStore::has_gradients(const Subgroup& group) const {
   const bool brought =
       part_.master == description::MasterKept::copy && !part_.roll_back &&
