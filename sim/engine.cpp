@@ -12,6 +12,11 @@
 /// SimGrid 3.32's clock. It outlives the engine, and a run that starts later gives other last
 /// digits.
 extern double simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E");
+/// Whom SimGrid 3.32 calls at each activity's end. They outlive the engine, and each engine adds one
+/// that looks for the executions of virtual machines: a process's hundredth simulation calls a
+/// hundred.
+extern simgrid::xbt::signal<void(simgrid::s4u::Activity const&)> simgrid_completions __asm__(
+    "_ZN7simgrid3s4u8Activity13on_completionE");
 
 namespace spillway::sim {
 
@@ -73,6 +78,11 @@ void configure_once() {
        {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:1e300",
         "maxmin/precision:1e-10", "surf/precision:1e-12"})
     s4u::Engine::set_config(setting);
+}
+
+/// There are no virtual machines here: nobody but the listener is to hear of completions.
+void hear_of_completions_alone() {
+  simgrid_completions.disconnect_slots();
   s4u::Activity::on_completion_cb([](const s4u::Activity& activity) {
     void* tag = activity.get_data<void>();
     if (tag && listener_now) listener_now->completed(tag);
@@ -112,6 +122,7 @@ EngineLease::~EngineLease() {
 
 void EngineLease::run() {
   stopping_.clear();
+  hear_of_completions_alone();
   s4u::Activity::set_vetoed_activities(&stopping_);
   current.engine->run();
   s4u::Activity::set_vetoed_activities(nullptr);
