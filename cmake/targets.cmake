@@ -89,6 +89,14 @@ function(spillway_hosts_plugins target)
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
 endfunction()
 
+# spillway_simulates(<executable>): simulations are many small allocations, of which jemalloc takes a
+# seventh of their time off. Sanitizers bring their own.
+function(spillway_simulates target)
+  if(NOT SPILLWAY_SANITIZE)
+    target_link_libraries(${target} PRIVATE -Wl,--no-as-needed PkgConfig::jemalloc -Wl,--as-needed)
+  endif()
+endfunction()
+
 # spillway_executable(<name> SOURCES <file>... [LINKS <target>...])
 # A program in bin/ that can open plugins.
 function(spillway_executable name)
@@ -171,6 +179,7 @@ function(spillway_test folder)
   endif()
   if(arg_HOSTS_PLUGINS)
     spillway_hosts_plugins(${target})
+    spillway_simulates(${target})
     add_dependencies(${target} sim milp)
   endif()
   if(arg_RUNS_PROGRAM)
