@@ -239,6 +239,7 @@ Document none_document(const BestMachine& found) {
       .say(more_samples_words(found))
       .say(cheaper_words(found));
   add_nearest(document, found);
+  if (!found.certainty.trainer.empty()) document.say(found.certainty.trainer + ".");
   if (!found.untried.empty())
     document.say(
         filled("Systems that plan for one box, which takes its time, were tried on {} of the boxes "

@@ -87,7 +87,10 @@ view::Document settings_document(const BestSettings& settings, const SettingsWor
   if (!best) {
     document.add(view::Paragraph{
         settings.counts.unknown() == 0
-            ? view::Text(settings.model + " fits on this machine with none of them.")
+            ? view::Text(settings.model +
+                         " fits on this machine with none of them. Not tried: other "
+                         "strategy.activations.policy than a system has, such as checkpoint_host, "
+                         "and parallel.context; spillway fit tries both.")
             : filled("Not known whether {} fits on this machine: with none that was simulated, and "
                      "of {} nobody knows.",
                      {settings.model, view::count(settings.counts.unknown())})});

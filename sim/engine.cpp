@@ -12,9 +12,9 @@
 /// SimGrid 3.32's clock. It outlives the engine, and a run that starts later gives other last
 /// digits.
 extern double simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E");
-/// Whom SimGrid 3.32 calls at each activity's end. They outlive the engine, and each engine adds one
-/// that looks for the executions of virtual machines: a process's hundredth simulation calls a
-/// hundred.
+/// Whom SimGrid 3.32 calls at each activity's end. They outlive the engine, and each engine adds
+/// one that looks for the executions of virtual machines: the hundredth simulation of a process
+/// would call a hundred.
 extern simgrid::xbt::signal<void(simgrid::s4u::Activity const&)> simgrid_completions __asm__(
     "_ZN7simgrid3s4u8Activity13on_completionE");
 

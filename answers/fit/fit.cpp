@@ -73,7 +73,7 @@ std::optional<result::Result> fastest_runnable(const explore::Backend& backend,
 /// What people do first, before anything else is looked for.
 struct FirstChange {
   std::string words;
-  std::string set;
+  std::vector<std::string> set;
 };
 
 /// What makes it fit, and what one would run with it.
@@ -82,43 +82,124 @@ struct Mended {
   std::optional<result::Result> fastest;
 };
 
-/// The job after a first change: the fastest way that people can run, or what it lacks then.
-std::optional<Mended> after(const FirstChange& first, const explore::Backend& backend,
-                            const json& job, const FitQuestion& question, FitAnswer& answer) {
-  const CandidatesWith with_more = candidates_with(job, question, {first.set});
+/// The fastest way that people can run after a first change; nothing where none fits.
+std::optional<Mended> at_once(const FirstChange& first, const explore::Backend& backend,
+                              const json& job, const FitQuestion& question, FitAnswer& answer) {
   try {
-    const std::vector<Candidate> candidates = with_more({});
-    if (const auto fastest = fastest_runnable(backend, candidates, answer))
-      return Mended{{fmt::format("{}, with {}", first.words, way_and_batch(*fastest)),
-                     {first.set},
-                     fastest->tokens_per_s,
-                     fastest->price_usd},
-                    fastest};
-    Needs needs = needs_of(backend, candidates, with_more, answer.simulated);
+    const auto fastest =
+        fastest_runnable(backend, candidates_with(job, question, first.set)({}), answer);
+    if (!fastest) return std::nullopt;
+    return Mended{{fmt::format("{}, with {}", first.words, way_and_batch(*fastest)), first.set,
+                   fastest->tokens_per_s, fastest->price_usd},
+                  fastest};
+  } catch (const description::ScenarioError&) {
+    return std::nullopt;  // it does not go with the job
+  }
+}
+
+/// What to buy beside a first change with which nothing that people can run fits at once.
+std::optional<Mended> with_more(const FirstChange& first, const explore::Backend& backend,
+                                const json& job, const FitQuestion& question, FitAnswer& answer) {
+  const CandidatesWith with_more = candidates_with(job, question, first.set);
+  try {
+    Needs needs = needs_of(backend, with_more({}), with_more, answer.simulated);
     answer.bounded += needs.bounded;
     if (!needs.change) return std::nullopt;
     FitChange more = std::move(*needs.change);
     more.words = fmt::format("{}, and {}", first.words, more.words);
-    more.set.insert(more.set.begin(), first.set);
+    more.set.insert(more.set.begin(), first.set.begin(), first.set.end());
     return Mended{std::move(more), std::move(needs.fastest)};
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the board has no place for the drive, or the model has no logits
   }
 }
 
-/// A loss that never holds whole logits, which costs nothing; and a drive where the machine has
-/// none, as the systems that need one are not among the candidates then.
+/// Both changes; what names the same setting twice is none.
+FirstChange both(const FirstChange& one, const FirstChange& other) {
+  FirstChange all{one.words + " and " + other.words, one.set};
+  all.set.insert(all.set.end(), other.set.begin(), other.set.end());
+  return all;
+}
+
+bool names(const std::vector<std::string>& overrides, const std::string& path) {
+  return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& one) {
+    return one.starts_with(path + "=") || one.starts_with("strategy=");
+  });
+}
+
+/// A loss that never holds whole logits.
+std::optional<FirstChange> fused_loss_first(const description::Scenario& now) {
+  if (now.training.loss != description::LossKind::plain) return std::nullopt;
+  return FirstChange{"training.loss fused, such as Liger Kernel's or cut cross-entropy",
+                     {"training.loss=fused"}};
+}
+
+/// Settings that nobody asked for and that cost nothing: where long samples keep what backward
+/// needs, and over how many GPUs one of them goes.
+std::vector<FirstChange> settings_for_long_samples(const description::Scenario& now,
+                                                   const FitQuestion& question) {
+  std::vector<FirstChange> all;
+  if (!names(question.overrides, "strategy.activations.policy"))
+    all.push_back({"strategy.activations.policy checkpoint_host",
+                   {"strategy.activations.policy=checkpoint_host"}});
+  const std::uint64_t gpus = now.machine.gpu.count;
+  if (gpus > 1 && !names(question.overrides, "parallel.context") &&
+      !names(question.overrides, "parallel.data"))
+    all.push_back({fmt::format("parallel.context {}", gpus),
+                   {fmt::format("parallel.context={}", gpus),
+                    fmt::format("parallel.data={}", now.machine.nodes)}});
+  return all;
+}
+
+/// Where settings alone make it fit: one of them, or one with a fused loss; of those the fastest.
+std::optional<Mended> for_nothing(const explore::Backend& backend, const json& job,
+                                  const FitQuestion& question, const description::Scenario& now,
+                                  FitAnswer& answer) {
+  const auto fused = fused_loss_first(now);
+  const std::vector<FirstChange> others = settings_for_long_samples(now, question);
+  std::vector<FirstChange> alone = others, beside_fused;
+  if (fused) {
+    alone.insert(alone.begin(), *fused);
+    for (const FirstChange& other : others) beside_fused.push_back(both(*fused, other));
+  }
+  for (const std::vector<FirstChange>& changes : {alone, beside_fused}) {
+    std::optional<Mended> best;
+    for (const FirstChange& first : changes)
+      if (auto mended = at_once(first, backend, job, question, answer);
+          mended && (!best || mended->change.tokens_per_s.value_or(0) >
+                                  best->change.tokens_per_s.value_or(0)))
+        best = std::move(mended);
+    if (best) return best;
+  }
+  return std::nullopt;
+}
+
+/// What goes before purchases: a fused loss; and a drive where the machine has none, as the systems
+/// that need one are not among the candidates then.
 std::vector<FirstChange> first_changes(const description::Scenario& now) {
   std::vector<FirstChange> all;
-  if (now.training.loss == description::LossKind::plain)
-    all.push_back({"training.loss fused, such as Liger Kernel's or cut cross-entropy",
-                   "training.loss=fused"});
+  if (const auto fused = fused_loss_first(now)) all.push_back(*fused);
   if (now.machine.storage.empty()) {
     const std::string& drive = scenarios::part_catalogue().drives.front().name;
     all.push_back(
-        {"a " + drive, fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive)});
+        {"a " + drive, {fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive)}});
   }
   return all;
+}
+
+/// What is to be bought where settings alone do not make it fit, in the cheaper way.
+///   best  what the candidates as they are need; nothing: nothing on sale
+std::optional<Mended> for_money(const explore::Backend& backend, const json& job,
+                                const FitQuestion& question, const description::Scenario& now,
+                                std::optional<Mended> best, FitAnswer& answer) {
+  for (const FirstChange& first : first_changes(now)) {
+    if (best && best->change.price_usd == answer.price_usd) break;  // nothing is bought
+    auto mended = at_once(first, backend, job, question, answer);
+    if (!mended) mended = with_more(first, backend, job, question, answer);
+    if (mended && (!best || mended->change.price_usd < best->change.price_usd))
+      best = std::move(mended);
+  }
+  return best;
 }
 
 /// What is needed where nothing that people can run fits, and the cheaper way to it.
@@ -127,13 +208,11 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
   Needs needs = needs_of(backend, candidates, candidates_with(job, question), answer.simulated);
   answer.bounded += needs.bounded;
   answer.needs = std::move(needs.ways);
-  std::optional<Mended> best;
-  if (needs.change) best = Mended{std::move(*needs.change), std::move(needs.fastest)};
-  for (const FirstChange& first : first_changes(candidates.front().scenario)) {
-    if (best && best->change.price_usd == answer.price_usd) break;  // nothing is bought
-    if (auto mended = after(first, backend, job, question, answer);
-        mended && (!best || mended->change.price_usd < best->change.price_usd))
-      best = std::move(mended);
+  const description::Scenario& now = candidates.front().scenario;
+  std::optional<Mended> best = for_nothing(backend, job, question, now, answer);
+  if (!best) {
+    if (needs.change) best = Mended{std::move(*needs.change), std::move(needs.fastest)};
+    best = for_money(backend, job, question, now, std::move(best), answer);
   }
   if (best) {
     if (const auto& fastest = best->fastest;

@@ -219,6 +219,9 @@ MachineFound machine(const explore::Backend& backend, const MachineQuestion& que
     all.machine = machine_of(question.list, found.answer->box);
   } else {
     add_rest(question, need, all.answer);
+    if (const auto& near = found.nearest ? found.nearest : found.dearer; near && near->trial.result)
+      all.answer.certainty.trainer =
+          scenarios::assumed_of_trainer(explore::scenario_of(*near->trial.result));
   }
   return all;
 }

@@ -410,8 +410,9 @@ void read_network(const json& object, MachineFile& machine) {
   fill("latency", machine.network.latency, Seconds(10e-6), "10 us");
   const auto source = machine.sources.find("network.per_gpu");
   const bool given = source == machine.sources.end() || !source->second.starts_with("default: ");
-  // one node has no others to reach: its network is the one between its GPUs
-  if (machine.nodes == 1 && given && !machine.gpu.peer_rate &&
+  // one node has no others to reach: its network is the one between its GPUs, where these reach
+  // each other at all
+  if (machine.nodes == 1 && given && !machine.gpu.peer_rate && machine.gpu.peer_access &&
       !machine.network.intra_node_per_gpu) {
     machine.network.intra_node_per_gpu = machine.network.per_gpu;
     machine.sources["network.intra_node_per_gpu"] = "default: as network.per_gpu, on one node";

@@ -66,5 +66,30 @@ TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
   EXPECT_FALSE(fit(sim(), question).fused_loss);
 }
 
+// Checkpoints of a long sample have no room on the GPU, which costs nothing to mend.
+TEST(FitChange, MovesCheckpointsOrSplitsSamplesBeforeItSellsALargerCard) {
+  FitQuestion question;
+  question.model = "llama-3.1-8b";
+  question.machine = box_of({"3090x2", "128G", "2T"}, scenarios::part_catalogue()).machine;
+  question.context = 65536;
+  question.runnable = true;
+  question.overrides = {"training.method=qlora", "training.loss=fused"};
+  const FitAnswer answer = fit(sim(), question);
+  EXPECT_FALSE(answer.fits);
+  ASSERT_TRUE(answer.change && answer.change->tokens_per_s);
+  EXPECT_EQ(answer.change->price_usd, answer.price_usd);
+  question.overrides.insert(question.overrides.end(), answer.change->set.begin(),
+                            answer.change->set.end());
+  const FitAnswer then = fit(sim(), question);
+  ASSERT_TRUE(then.runnable);
+  EXPECT_DOUBLE_EQ(then.runnable->tokens_per_s, *answer.change->tokens_per_s);
+  // who says where activations stay, and that nobody shares a sample, is taken at the word
+  question.overrides = {"training.method=qlora", "training.loss=fused",
+                        "strategy.activations.policy=checkpoint_gpu", "parallel.context=1"};
+  const FitAnswer kept = fit(sim(), question);
+  ASSERT_TRUE(!kept.fits && kept.change);
+  EXPECT_GT(kept.change->price_usd, kept.price_usd);
+}
+
 }  // namespace
 }  // namespace spillway::answers::fit_change_test

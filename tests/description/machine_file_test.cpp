@@ -45,6 +45,9 @@ TEST(MachineFile, OnOneNodeTheNetworkIsTheOneBetweenItsGpus) {
   object["nodes"] = 2;
   EXPECT_FALSE(object.get<MachineFile>().network.intra_node_per_gpu);
   object["nodes"] = 1;
+  object["gpu"]["peer_access"] = false;  // it is for other nodes, and these go through the host
+  EXPECT_FALSE(object.get<MachineFile>().network.intra_node_per_gpu);
+  object["gpu"]["peer_access"] = true;
   object["gpu"]["peer_rate"] = "200 GB/s";
   EXPECT_FALSE(object.get<MachineFile>().network.intra_node_per_gpu);
   const json once = least().get<MachineFile>();  // a default that was written out stays one

@@ -150,6 +150,23 @@ TEST(ExportDeepSpeed, WritesTheMeshOfSequencesAndData) {
   EXPECT_FALSE(exported(R"("parallel": {"data": 2})").ds_config.contains("data_parallel_size"));
 }
 
+/// Of gpt2 by zero_infinity with this part, exported.
+Exported exported_part(const std::string& part) {
+  const auto resolved = read_scenario(parse_located(R"({"model": "gpt2", "machine": "memascend_c1",
+                        "strategy": {"system": "zero_infinity", )" +
+                                                        part + "}}",
+                                                    "a.json"),
+                                      {}, test_systems());
+  return export_deepspeed(resolved.scenario, test_systems(), {});
+}
+
+TEST(ExportDeepSpeed, SaysWhoSendsCheckpointsToHostMemory) {
+  const Exported made = exported_part(R"("activations": {"policy": "checkpoint_host"})");
+  EXPECT_EQ(made.ds_config["activation_checkpointing"]["cpu_checkpointing"], true);
+  EXPECT_THAT(text::words_of(made.notes),
+              Contains(HasSubstr("those of Hugging Face do not, and keep them on the GPU")));
+}
+
 TEST(ExportDeepSpeed, ComesNearestInAsManyBits) {
   for (const std::string half : {"bf16", "fp16"}) {
     const std::string pure = R"("training": {"precision": ")" + half + "\"}";
