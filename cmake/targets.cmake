@@ -89,8 +89,8 @@ function(spillway_hosts_plugins target)
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
 endfunction()
 
-# spillway_simulates(<executable>): simulations are many small allocations, of which jemalloc takes a
-# seventh of their time off. Sanitizers bring their own.
+# spillway_simulates(<executable>): jemalloc, as simulations are many small allocations and take a
+# seventh less time with it. Sanitizers bring their own.
 function(spillway_simulates target)
   if(NOT SPILLWAY_SANITIZE)
     target_link_libraries(${target} PRIVATE -Wl,--no-as-needed PkgConfig::jemalloc -Wl,--as-needed)

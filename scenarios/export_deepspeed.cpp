@@ -359,8 +359,7 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
       : policy == ActivationPolicy::checkpoint_host
           ? "strategy.activations.policy: checkpoints go to host memory in models that call "
             "deepspeed.checkpointing; those of Hugging Face do not, and keep them on the GPU: "
-            "there "
-            "the trainer has to send them, such as Unsloth's or torchtune's"
+            "there the trainer has to send them, such as Unsloth's or torchtune's"
           : "strategy.activations.policy: switch gradient checkpointing on in the trainer");
   if (exported.ds_config.contains("optimizer"))
     exported.notes.emplace_back(
