@@ -60,7 +60,7 @@ bool keeps_states_in_memory(const strategies::System& system) {
 }
 
 /// Sizes of host memory that the board takes, from the next one to the first that is four times
-/// today's; where no board is known the next, and those of twice and four times as much.
+/// today's; where no board is known the next, and those of two, three and four times as much.
 std::vector<std::uint64_t> larger_memory_of(const description::MachineFile& machine) {
   const std::uint64_t today = machine.host.memory.value();
   std::vector<std::uint64_t> sizes;
@@ -70,7 +70,7 @@ std::vector<std::uint64_t> larger_memory_of(const description::MachineFile& mach
         sizes.push_back(size.value());
     return sizes;
   }
-  for (const std::uint64_t least : {today + 1, 2 * today, 4 * today})
+  for (const std::uint64_t least : {today + 1, 2 * today, 3 * today, 4 * today})
     if (const std::uint64_t size = host_memory_for(machine, least);
         size > (sizes.empty() ? today : sizes.back()))
       sizes.push_back(size);

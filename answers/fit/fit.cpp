@@ -140,12 +140,12 @@ std::vector<FirstChange> settings_for_long_samples(const description::Scenario& 
                                                    const FitQuestion& question) {
   std::vector<FirstChange> all;
   if (!names(question.overrides, "strategy.activations.policy"))
-    all.push_back({"strategy.activations.policy checkpoint_host",
+    all.push_back({"strategy.activations.policy checkpoint_host, such as Unsloth's or torchtune's",
                    {"strategy.activations.policy=checkpoint_host"}});
   const std::uint64_t gpus = now.machine.gpu.count;
   if (gpus > 1 && !names(question.overrides, "parallel.context") &&
       !names(question.overrides, "parallel.data"))
-    all.push_back({fmt::format("parallel.context {}", gpus),
+    all.push_back({fmt::format("parallel.context {}, such as Ulysses' or Megatron-LM's", gpus),
                    {fmt::format("parallel.context={}", gpus),
                     fmt::format("parallel.data={}", now.machine.nodes)}});
   return all;
