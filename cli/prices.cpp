@@ -2,6 +2,7 @@
 
 #include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
+#include "explore/outcomes.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "scenarios/plausible.hpp"
@@ -38,10 +39,6 @@ void price_anew(const PriceOptions& options, description::MachineFile& machine) 
 }
 
 namespace {
-
-description::MachineFile machine_of(const result::Result& result) {
-  return result.scenario.at("machine").get<description::MachineFile>();
-}
 
 /// TB of the first drives of a machine file; 0 without any.
 double drive_terabytes(const nlohmann::json& machine) {
@@ -100,7 +97,9 @@ void warn_of_prices(const description::MachineFile& machine) {
     if (said.insert(warning).second) warn(warning);
 }
 
-void warn_of_prices(const result::Result& result) { warn_of_prices(machine_of(result)); }
+void warn_of_prices(const result::Result& result) {
+  warn_of_prices(explore::scenario_of(result).machine);
+}
 
 std::string today() {
   if (const char* said = std::getenv("SPILLWAY_TODAY")) return said;
@@ -111,7 +110,7 @@ std::string today() {
 }
 
 std::string old_prices_words(const result::Result& result) {
-  return old_prices_words(machine_of(result));
+  return old_prices_words(explore::scenario_of(result).machine);
 }
 
 std::string old_prices_words(const description::MachineFile& machine) {

@@ -80,8 +80,7 @@ view::Document largest_document(const answer::Largest& found) {
         "A system in brackets goes on where the faster one before it has no room; where it ends, "
         "so does every other that was asked, as it keeps activations by itself: --set "
         "strategy.activations.policy=checkpoint_host, or parallel.context and parallel.data, may "
-        "go "
-        "further.");
+        "go further.");
   if (const Trial* best = fastest(found.batches)) {
     document.say(
         filled("{} is fastest at {}: {}.", {found.model, best->words, rate_words(*best->result)}));

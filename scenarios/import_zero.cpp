@@ -319,6 +319,7 @@ json ZeroImport::weights(const std::string& precision, std::uint64_t ranks) {
     }
   }
   if (param_ == "nvme") pool(weights);
+  // one rank that has all weights gathers none
   if (ranks == 1 && param_ == "none")
     for (const char* key : {"prefetch_blocks", "prefetch_bucket", "max_live", "max_reuse"})
       weights.erase(key);

@@ -2,10 +2,10 @@
 
 #include "answers/fit/change.hpp"
 #include "answers/fit/complete.hpp"
+#include "answers/fit/first_change.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
 #include "explore/runs_with.hpp"
-#include "scenarios/part_catalogue.hpp"
 #include "scenarios/plausible.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/trainer.hpp"
@@ -60,34 +60,21 @@ CandidatesWith candidates_with(const json& job, const FitQuestion& question,
   };
 }
 
-/// The fastest of the candidates that people can run; the answer's counts grow by what it took.
-std::optional<result::Result> fastest_runnable(const explore::Backend& backend,
-                                               const std::vector<Candidate>& candidates,
-                                               FitAnswer& answer) {
-  Found found = search(backend, candidates, true);
-  answer.bounded += found.bounded;
-  answer.simulated += found.simulated;
-  return std::move(found.runnable);
-}
-
-/// What people do first, before anything else is looked for.
-struct FirstChange {
-  std::string words;
-  std::vector<std::string> set;
-};
-
 /// What makes it fit, and what one would run with it.
 struct Mended {
   FitChange change;
   std::optional<result::Result> fastest;
 };
 
-/// The fastest way that people can run after a first change; nothing where none fits.
+/// The fastest way that people can run after a first change; nothing where none fits. The answer's
+/// counts grow by what it took.
 std::optional<Mended> at_once(const FirstChange& first, const explore::Backend& backend,
                               const json& job, const FitQuestion& question, FitAnswer& answer) {
   try {
-    const auto fastest =
-        fastest_runnable(backend, candidates_with(job, question, first.set)({}), answer);
+    const Found found = search(backend, candidates_with(job, question, first.set)({}), true);
+    answer.bounded += found.bounded;
+    answer.simulated += found.simulated;
+    const auto& fastest = found.runnable;
     if (!fastest) return std::nullopt;
     return Mended{{fmt::format("{}, with {}", first.words, way_and_batch(*fastest)), first.set,
                    fastest->tokens_per_s, fastest->price_usd},
@@ -114,77 +101,19 @@ std::optional<Mended> with_more(const FirstChange& first, const explore::Backend
   }
 }
 
-/// Both changes; what names the same setting twice is none.
-FirstChange both(const FirstChange& one, const FirstChange& other) {
-  FirstChange all{one.words + " and " + other.words, one.set};
-  all.set.insert(all.set.end(), other.set.begin(), other.set.end());
-  return all;
-}
-
-bool names(const std::vector<std::string>& overrides, const std::string& path) {
-  return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& one) {
-    return one.starts_with(path + "=") || one.starts_with("strategy=");
-  });
-}
-
-/// A loss that never holds whole logits.
-std::optional<FirstChange> fused_loss_first(const description::Scenario& now) {
-  if (now.training.loss != description::LossKind::plain) return std::nullopt;
-  return FirstChange{"training.loss fused, such as Liger Kernel's or cut cross-entropy",
-                     {"training.loss=fused"}};
-}
-
-/// Settings that nobody asked for and that cost nothing: where long samples keep what backward
-/// needs, and over how many GPUs one of them goes.
-std::vector<FirstChange> settings_for_long_samples(const description::Scenario& now,
-                                                   const FitQuestion& question) {
-  std::vector<FirstChange> all;
-  if (!names(question.overrides, "strategy.activations.policy"))
-    all.push_back({"strategy.activations.policy checkpoint_host, such as Unsloth's or torchtune's",
-                   {"strategy.activations.policy=checkpoint_host"}});
-  const std::uint64_t gpus = now.machine.gpu.count;
-  if (gpus > 1 && !names(question.overrides, "parallel.context") &&
-      !names(question.overrides, "parallel.data"))
-    all.push_back({fmt::format("parallel.context {}, such as Ulysses' or Megatron-LM's", gpus),
-                   {fmt::format("parallel.context={}", gpus),
-                    fmt::format("parallel.data={}", now.machine.nodes)}});
-  return all;
-}
-
-/// Where settings alone make it fit: one of them, or one with a fused loss; of those the fastest.
+/// Where settings alone make it fit: the fastest of the first round in which one does.
 std::optional<Mended> for_nothing(const explore::Backend& backend, const json& job,
                                   const FitQuestion& question, const description::Scenario& now,
                                   FitAnswer& answer) {
-  const auto fused = fused_loss_first(now);
-  const std::vector<FirstChange> others = settings_for_long_samples(now, question);
-  std::vector<FirstChange> alone = others, beside_fused;
-  if (fused) {
-    alone.insert(alone.begin(), *fused);
-    for (const FirstChange& other : others) beside_fused.push_back(both(*fused, other));
-  }
-  for (const std::vector<FirstChange>& changes : {alone, beside_fused}) {
+  for (const std::vector<FirstChange>& round : free_changes(now, question.overrides)) {
     std::optional<Mended> best;
-    for (const FirstChange& first : changes)
+    for (const FirstChange& first : round)
       if (auto mended = at_once(first, backend, job, question, answer);
-          mended && (!best || mended->change.tokens_per_s.value_or(0) >
-                                  best->change.tokens_per_s.value_or(0)))
+          mended && (!best || mended->fastest->tokens_per_s > best->fastest->tokens_per_s))
         best = std::move(mended);
     if (best) return best;
   }
   return std::nullopt;
-}
-
-/// What goes before purchases: a fused loss; and a drive where the machine has none, as the systems
-/// that need one are not among the candidates then.
-std::vector<FirstChange> first_changes(const description::Scenario& now) {
-  std::vector<FirstChange> all;
-  if (const auto fused = fused_loss_first(now)) all.push_back(*fused);
-  if (now.machine.storage.empty()) {
-    const std::string& drive = scenarios::part_catalogue().drives.front().name;
-    all.push_back(
-        {"a " + drive, {fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive)}});
-  }
-  return all;
 }
 
 /// What is to be bought where settings alone do not make it fit, in the cheaper way.
@@ -192,12 +121,16 @@ std::vector<FirstChange> first_changes(const description::Scenario& now) {
 std::optional<Mended> for_money(const explore::Backend& backend, const json& job,
                                 const FitQuestion& question, const description::Scenario& now,
                                 std::optional<Mended> best, FitAnswer& answer) {
-  for (const FirstChange& first : first_changes(now)) {
-    if (best && best->change.price_usd == answer.price_usd) break;  // nothing is bought
-    auto mended = at_once(first, backend, job, question, answer);
-    if (!mended) mended = with_more(first, backend, job, question, answer);
+  const auto buys = [&] { return !best || best->change.price_usd != answer.price_usd; };
+  const auto take = [&](std::optional<Mended> mended) {
     if (mended && (!best || mended->change.price_usd < best->change.price_usd))
       best = std::move(mended);
+  };
+  if (const auto fused = fused_loss_of(now); fused && buys())
+    take(with_more(*fused, backend, job, question, answer));
+  if (const auto drive = first_drive(now); drive && buys()) {
+    auto mended = at_once(*drive, backend, job, question, answer);
+    take(mended ? std::move(mended) : with_more(*drive, backend, job, question, answer));
   }
   return best;
 }
@@ -205,11 +138,12 @@ std::optional<Mended> for_money(const explore::Backend& backend, const json& job
 /// What is needed where nothing that people can run fits, and the cheaper way to it.
 void add_needs(const explore::Backend& backend, const json& job, const FitQuestion& question,
                const std::vector<Candidate>& candidates, FitAnswer& answer) {
-  Needs needs = needs_of(backend, candidates, candidates_with(job, question), answer.simulated);
-  answer.bounded += needs.bounded;
-  answer.needs = std::move(needs.ways);
   const description::Scenario& now = candidates.front().scenario;
   std::optional<Mended> best = for_nothing(backend, job, question, now, answer);
+  const CandidatesWith buys = best ? CandidatesWith() : candidates_with(job, question);
+  Needs needs = needs_of(backend, candidates, buys, answer.simulated);
+  answer.bounded += needs.bounded;
+  answer.needs = std::move(needs.ways);
   if (!best) {
     if (needs.change) best = Mended{std::move(*needs.change), std::move(needs.fastest)};
     best = for_money(backend, job, question, now, std::move(best), answer);
@@ -230,22 +164,17 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
 /// samples a step bring there; nothing where neither makes it a tenth faster than what is known.
 std::optional<FitChange> fused_loss(const explore::Backend& backend, const json& job,
                                     const FitQuestion& question, FitAnswer& answer) {
-  const description::Scenario now = explore::scenario_of(*answer.runnable);
-  if (now.training.loss != description::LossKind::plain) return std::nullopt;
-  const std::string fused = "training.loss=fused";
-  std::optional<result::Result> fastest;
-  try {
-    fastest = fastest_runnable(backend, candidates_with(job, question, {fused})({}), answer);
-  } catch (const description::ScenarioError&) {
-    return std::nullopt;  // the model has no logits
-  }
-  if (!fastest) return std::nullopt;
+  const auto fused = fused_loss_of(explore::scenario_of(*answer.runnable));
+  if (!fused) return std::nullopt;
+  const std::optional<Mended> mended = at_once(*fused, backend, job, question, answer);
+  if (!mended) return std::nullopt;
+  const std::optional<result::Result>& fastest = mended->fastest;
   const description::Scenario then = explore::scenario_of(*fastest);
   FitChange change{
       "a fused loss, such as Liger Kernel's or cut cross-entropy (training.loss), "
       "with " +
           way_and_batch(*fastest),
-      {fused, fmt::format("training.micro_batch={}", then.training.micro_batch)},
+      {fused->set.front(), fmt::format("training.micro_batch={}", then.training.micro_batch)},
       fastest->tokens_per_s,
       fastest->price_usd,
       more_samples(backend, *fastest, question.systems, answer.simulated)};

@@ -179,7 +179,7 @@ Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& ca
   std::optional<Bought> best;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     needs.ways.push_back(need_of(asked[i]));
-    if (i >= most_bought_for) continue;
+    if (!candidates_with || i >= most_bought_for) continue;
     auto bought = Buyer(backend, simulated).buy_for(asked[i]);
     if (bought && (!best || !bought->change.price_usd || !best->change.price_usd ||
                    *bought->change.price_usd < *best->change.price_usd))

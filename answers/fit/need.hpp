@@ -24,8 +24,9 @@ std::string way_and_batch(const result::Result& result);
 /// few that need least: memory in sizes that the board takes, else the cheapest board that does;
 /// drives while there are places; the cheapest card of the same form that has the memory. What it
 /// buys is simulated; of the cheapest box the fastest way and micro-batch is the answer.
-///   candidates  of which those are asked that people can run; all where there are none
-///   simulated   grows by the scenarios that were simulated
+///   candidates       of which those are asked that people can run; all where there are none
+///   candidates_with  empty: nothing is bought
+///   simulated        grows by the scenarios that were simulated
 Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& candidates,
                const CandidatesWith& candidates_with, std::uint64_t& simulated);
 

@@ -29,12 +29,11 @@ std::vector<std::string> notes(const std::string& text, const std::string& versi
 }
 
 /// A scenario of gpt2 with these keys, exported.
-Exported exported(const std::string& keys, bool nearest = false) {
-  const auto resolved = read_scenario(parse_located(R"({"model": "gpt2", "machine": "memascend_c1",
-                        "strategy": {"system": "resident"}, )" +
-                                                        keys + "}",
-                                                    "a.json"),
-                                      {}, test_systems());
+Exported exported(const std::string& keys, bool nearest = false,
+                  const std::string& strategy = R"({"system": "resident"})") {
+  const std::string scenario =
+      R"({"model": "gpt2", "machine": "memascend_c1", "strategy": )" + strategy + ", " + keys + "}";
+  const auto resolved = read_scenario(parse_located(scenario, "a.json"), {}, test_systems());
   ExportOptions options;
   options.nearest = nearest;
   return export_deepspeed(resolved.scenario, test_systems(), options);
@@ -150,18 +149,10 @@ TEST(ExportDeepSpeed, WritesTheMeshOfSequencesAndData) {
   EXPECT_FALSE(exported(R"("parallel": {"data": 2})").ds_config.contains("data_parallel_size"));
 }
 
-/// Of gpt2 by zero_infinity with this part, exported.
-Exported exported_part(const std::string& part) {
-  const auto resolved = read_scenario(parse_located(R"({"model": "gpt2", "machine": "memascend_c1",
-                        "strategy": {"system": "zero_infinity", )" +
-                                                        part + "}}",
-                                                    "a.json"),
-                                      {}, test_systems());
-  return export_deepspeed(resolved.scenario, test_systems(), {});
-}
-
 TEST(ExportDeepSpeed, SaysWhoSendsCheckpointsToHostMemory) {
-  const Exported made = exported_part(R"("activations": {"policy": "checkpoint_host"})");
+  const Exported made =
+      exported(R"("parallel": {"data": 2})", false,
+               R"({"system": "zero_infinity", "activations": {"policy": "checkpoint_host"}})");
   EXPECT_EQ(made.ds_config["activation_checkpointing"]["cpu_checkpointing"], true);
   EXPECT_THAT(text::words_of(made.notes),
               Contains(HasSubstr("those of Hugging Face do not, and keep them on the GPU")));

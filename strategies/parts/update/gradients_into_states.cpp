@@ -61,8 +61,8 @@ Task<> GradientsIntoStates::take(std::vector<GradientShare> shares, LayerGradien
   layer.slot.reset();
 }
 
-/// On the GPU: what came before is added, and after the last micro-batch the sum is checked, normed
-/// and, where the optimizer reads fp32, widened.
+/// On the GPU: what came before is added, and after the last micro-batch the sum is checked, made
+/// what the optimizer reads, and normed.
 Task<GradientsToHost::Down> GradientsIntoStates::bring(const GradientShare& share,
                                                        MicroBatch micro) {
   co_await share.ready;

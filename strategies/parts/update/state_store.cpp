@@ -169,7 +169,7 @@ Task<> StateStore::init_host_states() {
 /// gradients brought to the states, though those of the flat buffer are as wide.
 bool StateStore::has_gradients(const Subgroup& group) const {
   const bool brought =
-      part_.master == description::MasterKept::copy && !part_.roll_back &&
+      part_.master == description::MasterKept::copy &&
       job_.scenario.strategy.gradients.policy == description::GradientPolicy::host_fp32;
   return job_.row(group).has_copy || brought;
 }

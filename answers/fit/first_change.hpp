@@ -1,0 +1,30 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::answers {
+
+/// What people change first, before they look for what else to buy.
+struct FirstChange {
+  std::string words;
+  std::vector<std::string> set;  ///< "path=value" on the job
+};
+
+/// A loss that never holds whole logits; nothing where the job has it.
+std::optional<FirstChange> fused_loss_of(const description::Scenario& now);
+
+/// Settings that cost nothing: a fused loss, where long samples keep what backward needs, and over
+/// how many GPUs one of them goes.
+///   overrides  the user's, which stay
+///   Result     in rounds: each of them alone, then those for long samples beside a fused loss
+std::vector<std::vector<FirstChange>> free_changes(const description::Scenario& now,
+                                                   const std::vector<std::string>& overrides);
+
+/// A drive where the machine has none, as the systems that need one are not among the candidates.
+std::optional<FirstChange> first_drive(const description::Scenario& now);
+
+}  // namespace spillway::answers
