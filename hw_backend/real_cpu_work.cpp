@@ -94,6 +94,14 @@ void convert_pairs(const RawCpuKernel& kernel, Team& team) {
   }
 }
 
+/// By one: gradients of a training here have no scale, and no norm is clipped. The pass over
+/// memory is what takes the time.
+void scale(const RawCpuKernel& kernel, Team& team) {
+  for (const RawOperand& array : kernel.operands)
+    convert({array.data, array.type}, {array.data, array.type}, array.bytes / size_of(array.type),
+            team);
+}
+
 void first_values(const WorkContext& context, const RawCpuKernel& kernel, Team& team) {
   constexpr std::uint64_t part = 1u << 16;
   for (const RawOperand& operand : kernel.operands) {
@@ -189,6 +197,9 @@ bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team
     case CpuWork::convert:
     case CpuWork::add:
       convert_pairs(kernel, team);
+      return false;
+    case CpuWork::scale:
+      scale(kernel, team);
       return false;
     case CpuWork::check_chained:
     case CpuWork::check_fused:

@@ -77,10 +77,8 @@ view::Document largest_document(const answer::Largest& found) {
                   {view::plain(static_cast<double>(found.context)), largest_of(found.batches)}));
   if (others_go_on(found))
     document.say(
-        "A system in brackets goes on where the faster one before it has no room; where it ends, "
-        "so does every other that was asked, as it keeps activations by itself: --set "
-        "strategy.activations.policy=checkpoint_host, or parallel.context and parallel.data, may "
-        "go further.");
+        "What stands in brackets goes on where the faster way before it has no room: another "
+        "system, and where none of them has room, settings besides that cost nothing.");
   if (const Trial* best = fastest(found.batches)) {
     document.say(
         filled("{} is fastest at {}: {}.", {found.model, best->words, rate_words(*best->result)}));

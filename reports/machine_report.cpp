@@ -168,6 +168,13 @@ Text break_even_words(const BestMachine& found) {
   return filled("Prices at which the winner changes, {}: {}", {among, text});
 }
 
+/// Drives of the cheapest box may last weeks.
+std::string lifetime_hint(const result::Result& result) {
+  const auto& wear = result.wear;
+  if (!wear || !wear->warranty_years || *wear->warranty_ends_years() >= 1) return "";
+  return " --lifetime YEARS asks for a box whose drives last.";
+}
+
 Document answer_document(const BestMachine& found) {
   const BoxOffer& answer = *found.answer;
   const result::Result& result = *found.result;
@@ -175,11 +182,12 @@ Document answer_document(const BestMachine& found) {
   Document document;
   document.add(evidence(found))
       .say(filled(
-          "{} for {}{}: {} tokens a day with {}, {} times what is asked{}.",
-          {answer.words, view::dollars(answer.price_usd), old_prices_beside(result),
-           day_words(result), answer.trial.words,
-           view::number(tokens_per_day(result) / found.tokens_per_day, view::Quantity::ratio),
-           limit.empty() ? "" : "; limited by " + limit}))
+               "{} for {}{}: {} tokens a day with {}, {} times what is asked{}.",
+               {answer.words, view::dollars(answer.price_usd), old_prices_beside(result),
+                day_words(result), answer.trial.words,
+                view::number(tokens_per_day(result) / found.tokens_per_day, view::Quantity::ratio),
+                limit.empty() ? "" : "; limited by " + limit}) +
+           lifetimes_sentence(result) + lifetime_hint(result))
       .say(more_samples_words(found))
       .say(old_winner_words(found));
   add_around(document, result, "");

@@ -88,9 +88,9 @@ view::Document settings_document(const BestSettings& settings, const SettingsWor
     document.add(view::Paragraph{
         settings.counts.unknown() == 0
             ? view::Text(settings.model +
-                         " fits on this machine with none of them. Not tried: other "
-                         "strategy.activations.policy than a system has, such as checkpoint_host, "
-                         "and parallel.context; spillway fit tries both.")
+                         " fits on this machine with none of them, and as far as they can be set "
+                         "besides with none of these: a fused loss, checkpoints in host memory, "
+                         "one sample over all GPUs.")
             : filled("Not known whether {} fits on this machine: with none that was simulated, and "
                      "of {} nobody knows.",
                      {settings.model, view::count(settings.counts.unknown())})});

@@ -83,6 +83,7 @@ class Comparison {
     const GradientsPart& part = parts_.gradients;
     const bool sums = asked_.training.gradient_accumulation > 1 || part.main_gradients;
     if (knob == "main_gradients" || knob == "memory") return offloads_;
+    if (knob == "norm") return true;  // DeepSpeed has its own, whatever is asked
     if (knob == "policy" || knob == "overlap") return false;
     if (knob == "reduce_bucket") return false;
     if (knob == "collective")
@@ -99,6 +100,7 @@ class Comparison {
 
   bool optimizer(const std::string& knob) const {
     if (knob == "device" || knob == "home") return false;
+    if (knob == "unscale") return true;
     if (knob == "master")  // a CPU has copies of what kernels read on the GPU, asked for or not
       return offloads_ && parts_.weights.home == Home::gpu;
     if (!offloads_) return true;

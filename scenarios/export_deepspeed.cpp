@@ -367,9 +367,14 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
         "DeepSpeed takes its own, such as lr 0.001 and no decay, for what the file leaves out: "
         "write yours, or \"auto\" beside Hugging Face's Trainer");
   exported.notes.emplace_back(
-      "gradient_clipping: no part of a scenario, and off in DeepSpeed where the file leaves it "
-      "out, "
-      "whatever Trainer's max_grad_norm says: write yours");
+      "gradient_clipping: no part of a scenario, as DeepSpeed takes norms and multiplies gradients "
+      "in any case; off where the file leaves it out, whatever Trainer's max_grad_norm says: write "
+      "yours");
+  if (scenario.strategy.gradients.norm == GradientNorm::in_place && stage_of(scenario) > 0 &&
+      !scenario.strategy.gradients.main_gradients)
+    exported.notes.emplace_back(
+        "gradients.norm: DeepSpeed's norms copy a gradient in fp64, whatever is asked: a GPU needs "
+        "8 bytes an element of its largest one before an update, which import counts");
   if (shares_tensors_at_stage_3(scenario))
     exported.notes.push_back(fmt::format("parallel.tensor: {}", tensor_parallel_at_stage_3));
   if (scenario.parallel.context > 1)

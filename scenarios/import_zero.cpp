@@ -402,6 +402,8 @@ json ZeroImport::gradients(const std::string& precision) {
   if (has_main_gradients(precision) && !narrow_states_) gradients["main_gradients"] = true;
   // grads_in_partition, grad_partitions_flat_buffer; below, autograd makes each
   if (optimizer_ == "none" && stage_ >= 2) gradients["memory"] = "at_start";
+  // stages 1 to 3 take norms of copies, BF16_Optimizer of its fp32 gradients as they are
+  if (stage_ >= 1) gradients["norm"] = has_main_gradients(precision) ? "in_place" : "fp64";
   if (optimizer_ == "none") return gradients;
   const bool pins = pinned(offload_optimizer);
   gradients["d2h"] = pins ? "pinned" : "pageable";
@@ -444,6 +446,7 @@ json ZeroImport::optimizer(const std::string& precision) {
     // stage_1_and_2.py and stage3.py, step; BF16_Optimizer updates by gradients of its own
     if (stage_ > 0 && !has_main_gradients(precision)) {
       optimizer["flatten"] = true;
+      optimizer["unscale"] = true;
       optimizer["subgroup"] = subgroup;
     }
     return optimizer;

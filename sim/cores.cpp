@@ -129,6 +129,7 @@ Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) 
     case strategies::CpuWork::checkpoint:
       return {convert_, traffic};
     case strategies::CpuWork::add:
+    case strategies::CpuWork::scale:
       return {memcpy_, traffic};
     case strategies::CpuWork::products: {
       // what takes longer alone: DRAM, or the cores, which then leave it room

@@ -10,8 +10,9 @@ namespace spillway::answers {
 
 /// What people change first, before they look for what else to buy.
 struct FirstChange {
-  std::string words;
+  std::string words;             ///< "training.loss fused, such as Liger Kernel's"
   std::vector<std::string> set;  ///< "path=value" on the job
+  std::string setting;           ///< what is set, alone: "training.loss fused"
 };
 
 /// A loss that never holds whole logits; nothing where the job has it.

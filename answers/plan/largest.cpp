@@ -1,5 +1,6 @@
 #include "answers/plan/largest.hpp"
 
+#include "answers/plan/changed.hpp"
 #include "models/model.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/shipped.hpp"
@@ -49,15 +50,33 @@ struct Ladder {
   std::uint64_t from, to;
 };
 
+/// Ways to train a model, with all that they override.
+struct TrainingWays {
+  std::vector<Trial> trials;
+  /// Behind the last of each round: those of the question, then those with settings besides that
+  /// cost nothing.
+  std::vector<std::size_t> ends;
+  std::size_t fastest = 0;  ///< where the model is the largest that fits
+
+  void add(std::vector<Trial> round) {
+    std::move(round.begin(), round.end(), std::back_inserter(trials));
+    ends.push_back(trials.size());
+  }
+};
+
 /// Climbs a ladder with the way to train that is fastest at its foot, and where that has no room
-/// with the fastest of the others that has.
+/// with the fastest of the others that has: of the first round in which one has.
 class Climb {
  public:
-  /// `ways`: the first is the fastest; with all that they override
-  Climb(const explore::Backend& backend, const json& base, const std::vector<Trial>& ways,
+  Climb(const explore::Backend& backend, const json& base, const TrainingWays& ways,
         const Ladder& ladder, TrialCounts& counts)
-      : backend_(backend), base_(base), ways_(ways), ladder_(ladder), counts_(counts) {
-    no_room_from_.resize(ways.size(), std::numeric_limits<std::uint64_t>::max());
+      : backend_(backend),
+        base_(base),
+        ways_(ways),
+        ladder_(ladder),
+        counts_(counts),
+        way_(ways.fastest) {
+    no_room_from_.resize(ways.trials.size(), std::numeric_limits<std::uint64_t>::max());
   }
 
   /// Powers of two, then eighths between the largest of them that fits and the next.
@@ -91,8 +110,8 @@ class Climb {
   Trial trial_of(std::size_t way, std::uint64_t value) const {
     Trial trial;
     trial.words = fmt::format("{} {}", ladder_.words, value);
-    if (way > 0) trial.words += " (" + ways_[way].words + ")";
-    trial.overrides = ways_[way].overrides;
+    if (way != ways_.fastest) trial.words += " (" + ways_.trials[way].words + ")";
+    trial.overrides = ways_.trials[way].overrides;
     trial.overrides.push_back(fmt::format("{}={}", ladder_.path, value));
     return trial;
   }
@@ -130,9 +149,19 @@ class Climb {
 
   /// Of the ways that may have room; it climbs on from here.
   std::optional<Trial> fastest_other(std::uint64_t value) {
+    std::size_t from = 0;
+    for (const std::size_t end : ways_.ends) {
+      if (auto found = fastest_of(value, from, end)) return found;
+      from = end;
+    }
+    return std::nullopt;
+  }
+
+  /// Of one round.
+  std::optional<Trial> fastest_of(std::uint64_t value, std::size_t from, std::size_t end) {
     std::vector<Trial> trials;
     std::vector<std::size_t> of;
-    for (std::size_t way = 0; way < ways_.size(); ++way)
+    for (std::size_t way = from; way < end; ++way)
       if (value < no_room_from_[way]) {
         trials.push_back(trial_of(way, value));
         of.push_back(way);
@@ -154,10 +183,10 @@ class Climb {
 
   const explore::Backend& backend_;
   const json& base_;
-  const std::vector<Trial>& ways_;
+  const TrainingWays& ways_;
   const Ladder ladder_;
   TrialCounts& counts_;
-  std::size_t way_ = 0;  ///< that climbs
+  std::size_t way_;  ///< that climbs
   std::vector<std::uint64_t> no_room_from_;
 };
 
@@ -172,12 +201,14 @@ Trial& nearest_miss(std::vector<Trial>& trials) {
 }
 
 /// Every way on every split of the cards, with all that they override.
-std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string& model) {
+///   with  what else is set, for the words: ", training.loss fused"
+std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string& model,
+                                 const std::string& with = "") {
   std::vector<Trial> trials;
   for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
     for (const Split& split : splits_of(question)) {
       Trial& trial = trials.emplace_back();
-      trial.words = way.name + split.name;
+      trial.words = way.name + with + split.name;
       trial.overrides = {way.overrides};
       trial.overrides.insert(trial.overrides.end(), split.overrides.begin(), split.overrides.end());
       trial.overrides.push_back(
@@ -187,11 +218,58 @@ std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string
   return trials;
 }
 
-/// What was asked of a model: the fastest way first.
+/// What was asked of a model.
 struct Asked {
   Trial shown;  ///< the fastest that fits, else the one that lacks least
-  std::vector<Trial> ways;
+  TrainingWays ways;
 };
+
+/// The ways of a question to train a model, and in rounds of their own those with settings that
+/// cost nothing.
+TrainingWays all_ways(const PlanQuestion& question, const std::string& model, const json& base) {
+  TrainingWays ways;
+  ways.add(ways_to_train(question, model));
+  for (const auto& round : changed_questions(question, base, ways.trials)) {
+    std::vector<Trial> trials;
+    for (const ChangedQuestion& changed : round) {
+      std::vector<Trial> more = ways_to_train(changed.question, model, changed.words);
+      std::move(more.begin(), more.end(), std::back_inserter(trials));
+    }
+    ways.add(std::move(trials));
+  }
+  return ways;
+}
+
+/// Looks for the fastest way that fits, in the first round in which one does.
+///   Result  where all ways of the question are refused: what is wrong
+std::optional<description::ScenarioError> ask(const explore::Backend& backend, const json& base,
+                                              const std::string& model, Asked& asked,
+                                              TrialCounts& counts) {
+  std::size_t from = 0;
+  for (const std::size_t end : asked.ways.ends) {
+    if (from > 0 && !backend.goes_on()) break;
+    const auto begin = asked.ways.trials.begin();
+    std::vector<Trial> own(begin + static_cast<std::ptrdiff_t>(from),
+                           begin + static_cast<std::ptrdiff_t>(end));
+    for (Trial& trial : own) trial.words = model + " with " + trial.words;
+    const auto refused = try_fastest(backend, base, own, 1, counts);
+    const Trial* best = explore::fastest(own);
+    if (best) {
+      asked.shown = *best;
+      asked.ways.fastest = from + static_cast<std::size_t>(best - own.data());
+      return std::nullopt;
+    }
+    if (from == 0) {
+      Trial& nearest = nearest_miss(own);
+      if (!refused && nearest.ruled_out)  // the buffer that stops it is worth a look
+        try_one(backend, base, nearest, counts);
+      asked.shown = nearest;
+      if (refused) return refused;
+    }
+    from = end;
+  }
+  return std::nullopt;
+}
 
 /// Of each model the fastest of the systems that fit.
 std::vector<Asked> models_that_fit(const explore::Backend& backend, const PlanQuestion& question,
@@ -200,23 +278,13 @@ std::vector<Asked> models_that_fit(const explore::Backend& backend, const PlanQu
   std::optional<description::ScenarioError> wrong;
   bool any = false;
   for (const std::string& model : question.models) {
-    const std::vector<Trial> ways = ways_to_train(question, model);
     const json base = plan_base(question, model);
-    std::vector<Trial> own = ways;
-    for (Trial& trial : own) trial.words = model + " with " + trial.words;
-    const auto refused = try_fastest(backend, base, own, 1, counts);
+    Asked& asked = all.emplace_back();
+    asked.ways = all_ways(question, model, base);
+    const auto refused = ask(backend, base, model, asked, counts);
     if (!wrong) wrong = refused;
     any = any || !refused;
-    const Trial* best = explore::fastest(own);
-    Trial& nearest = nearest_miss(own);
-    if (!best && !refused && nearest.ruled_out)  // the buffer that stops it is worth a look
-      try_one(backend, base, nearest, counts);
-    Asked& asked = all.emplace_back(Asked{best ? *best : nearest, ways});
-    if (best)
-      std::rotate(asked.ways.begin(), asked.ways.begin() + (best - own.data()),
-                  asked.ways.begin() + (best - own.data()) + 1);
-    else
-      find_needs(backend, base, {&asked.shown});
+    if (!asked.shown.fits()) find_needs(backend, base, {&asked.shown});
   }
   if (!any && wrong) throw *wrong;
   return all;

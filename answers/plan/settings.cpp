@@ -2,6 +2,7 @@
 
 #include "answers/fit/change.hpp"
 #include "answers/plan/between.hpp"
+#include "answers/plan/changed.hpp"
 #include "answers/plan/deepspeed.hpp"
 #include "answers/simulate/simulate.hpp"
 
@@ -49,13 +50,15 @@ void drop_refused_splits(std::vector<Trial>& trials) {
 }
 
 /// Every way on every split of the cards and of the samples.
-std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& model) {
+///   with  what else is set, for the words: ", training.loss fused"
+std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& model,
+                             const std::string& with = "") {
   std::vector<Trial> trials;
   for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
     for (const Split& split : splits_of(question))
       for (const BatchSplit& batch : batches_of(question, split.data)) {
         Trial& trial = trials.emplace_back();
-        trial.words = way.name + split.name + batch.name;
+        trial.words = way.name + with + split.name + batch.name;
         trial.overrides = {way.overrides};
         for (const auto* more : {&split.overrides, &batch.overrides})
           trial.overrides.insert(trial.overrides.end(), more->begin(), more->end());
@@ -67,6 +70,30 @@ std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& mo
           "take a multiple of the cards"}});
   add_overrides(trials, question);
   return trials;
+}
+
+/// It fits, or is left out for its speed alone.
+bool may_have_room(const Trial& trial) {
+  return trial.fits() || (trial.ruled_out && !trial.times_too_large);
+}
+
+/// Where nothing has room: adds the trials of the first round of settings that cost nothing in
+/// which one has.
+void add_changed(const explore::Backend& backend, const PlanQuestion& question, const json& base,
+                 BestSettings& answer) {
+  if (explore::fastest(answer.trials)) return;
+  for (const auto& round : changed_questions(question, base, answer.trials)) {
+    if (!backend.goes_on()) return;
+    std::vector<Trial> trials;
+    for (const ChangedQuestion& changed : round) {
+      std::vector<Trial> more = trials_of(changed.question, answer.model, changed.words);
+      std::move(more.begin(), more.end(), std::back_inserter(trials));
+    }
+    try_fastest(backend, base, trials, 1, answer.counts);
+    if (!explore::fastest(trials)) continue;
+    std::copy_if(trials.begin(), trials.end(), std::back_inserter(answer.trials), may_have_room);
+    return;
+  }
 }
 
 /// The fastest that DeepSpeed can run.
@@ -111,6 +138,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
   answer.model = model;
   answer.trials = trials_of(question, model);
   if (const auto wrong = try_fastest(backend, base, answer.trials, 1, answer.counts)) throw *wrong;
+  add_changed(backend, question, base, answer);
   if (question.any_batch()) try_between(backend, base, answer.trials, answer.counts);
   drop_refused_splits(answer.trials);
   find_needs(backend, base, answer.trials);

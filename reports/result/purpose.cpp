@@ -45,6 +45,7 @@ constexpr Knob gpu_states[] = {{"strategy.optimizer.device"},
                                {"parallel.zero_stage"},
                                {"training.ema"}};
 constexpr Knob weight_copies[] = {{"training.precision"}, {"parallel.tensor"}};
+constexpr Knob norm_copies[] = {{"strategy.gradients.norm"}, {"parallel.zero_stage"}};
 constexpr Knob gpu_rounding[] = {{"strategy.gpu_allocator"}};
 
 // ---- In host memory
@@ -137,6 +138,9 @@ constexpr PurposeRow rows[] = {
     {"gpu", P::weight_copies, "weight_copies",
      "8-bit copies of weights, transposed ones too, with scales and the latest maxima",
      L::permanent, weight_copies, "copies made for each use (training.fp8.weight_copies), bf16"},
+    {"gpu", P::norm_copies, "norm_copies",
+     "copies of a gradient that its norm, and the search for infinities, are taken of", L::moment,
+     norm_copies, "ZeRO stage 3, whose norms are of parts; norms in place"},
     {"gpu", P::gpu_rounding, "gpu_rounding",
      "what the GPU's allocator takes beyond the bytes asked for", L::moment, gpu_rounding,
      "the exact allocator"},

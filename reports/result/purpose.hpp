@@ -22,6 +22,7 @@ enum class Purpose : unsigned char {
   reduce_buckets,
   optimizer_states,
   weight_copies,
+  norm_copies,
   gpu_rounding,
   // host
   parameter_pool,

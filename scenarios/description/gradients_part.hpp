@@ -51,6 +51,13 @@ enum class Landing { flat, states };
 template <>
 inline constexpr auto names_of<Landing> = in_order("flat", "states");
 
+/// What norms of gradients on the GPU read.
+///   in_place  the gradients themselves
+///   fp64      copies of them in fp64, which need memory of their own
+enum class GradientNorm { in_place, fp64 };
+template <>
+inline constexpr auto names_of<GradientNorm> = in_order("in_place", "fp64");
+
 /// When gradients that stay on the GPU get their memory.
 ///   at_start     one buffer, which stays between steps
 ///   in_backward  each when backward comes to its layer; all are given up after the update
@@ -80,6 +87,7 @@ struct GradientsPart {
   std::optional<Landing> lands;
   std::optional<GradientCollective> collective;
   Params reduce_bucket = Params(500'000'000);
+  GradientNorm norm = GradientNorm::in_place;
 };
 
 template <class Io, class Part>
@@ -137,6 +145,12 @@ void gradients_knobs(Io& io, Part& part) {
        "the rank that updates it; auto: all_reduce for ZeRO-0 and 1, reduce_scatter for 2 and 3",
        "zero_optimization.reduce_scatter"},
       part.collective);
+  io({"norm",
+      "what norms of gradients on the GPU read: in_place, the gradients; or fp64, as DeepSpeed's, "
+      "copies of 8 bytes an element: of a whole tensor where gradients land in states or stay on "
+      "the GPU, of 250,000,000 elements at once where they come up from the flat buffer. Where "
+      "they land in states its search for infinities copies too, 11 bytes an element of 16 bits"},
+     part.norm);
   io({"reduce_bucket", "elements of a bucket that is reduced at once",
       "zero_optimization.reduce_bucket_size"},
      part.reduce_bucket);

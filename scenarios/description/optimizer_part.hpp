@@ -74,6 +74,7 @@ struct OptimizerPart {
   std::optional<UpdateOverlap> overlap;
   AdamKernels kernels = AdamKernels::fused;  ///< of an update on the GPU
   bool flatten = false;                      ///< of the same
+  bool unscale = false;                      ///< gradients are multiplied in a pass of their own
   /// Updates take the delays of a run before, on the GPU too: what the reference of a training
   /// with `staleness` async does. No knob: nobody can write it.
   bool replay = false;
@@ -198,6 +199,10 @@ void optimizer_knobs(Io& io, Part& part) {
       "the copy to the masters' type, as DeepSpeed's ZeRO does; false: it reads them where they "
       "are"},
      part.flatten);
+  io({"unscale",
+      "what an update reads of gradients is multiplied before, in a pass of its own, by one number "
+      "of the loss's scale and of clipping, whatever they are: DeepSpeed's unscale_and_clip_grads"},
+     part.unscale);
 }
 
 }  // namespace spillway::description

@@ -134,7 +134,7 @@ class Sums {
             host.convert.value()) +
         seconds(traffic(CpuWork::check_fused), host.check_fused.value()) +
         seconds(check, chained * cores) +
-        seconds(traffic(CpuWork::add) + traffic(CpuWork::products) +
+        seconds(traffic(CpuWork::add) + traffic(CpuWork::scale) + traffic(CpuWork::products) +
                     2 * sum([](const PhaseDemand& phase) { return phase.host_copies; }),
                 host.memory_rate.value());
     // of one thread a rank each

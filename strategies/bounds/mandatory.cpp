@@ -156,6 +156,8 @@ Scenario unlimited(Scenario scenario) {
   }
   ActivationPolicy& policy = scenario.strategy.activations.policy;
   policy = description::with_room_for_all(policy);
+  // copies for norms take the place of a pass's temporaries: what the pass needs is to be seen
+  scenario.strategy.gradients.norm = description::GradientNorm::in_place;
   const ChunkKnobs chunks = chunk_knobs(scenario.strategy);
   if (chunks.used && !chunks.cache)  // as many stay as the machine has room for
     scenario.strategy.weights.chunk_cache = {description::Bytes(1'000'000'000'000'000)};

@@ -1,6 +1,7 @@
 #include "strategies/layout/job.hpp"
 
 #include "strategies/layout/module_plan.hpp"
+#include "strategies/layout/norm_copies.hpp"
 #include "strategies/machine/setup.hpp"
 
 #include <algorithm>
@@ -196,6 +197,7 @@ Job::Job(const description::Scenario& the_scenario, const models::Model& the_mod
 void Job::lay_out() {
   plans = plan_layers(model, program, tensors, activations,
                       stage ? stage->pieces : std::vector<models::StagePiece>());
+  add_norm_copies(plans, scenario, tensors);
   if (activations.by_module) cut_into_modules(plans, model, program);
 }
 

@@ -142,6 +142,7 @@ struct LayerPlan {
   std::vector<LayerWeight> weights;
   std::uint64_t weight_bytes = 0;    ///< of the gathered weights
   std::uint64_t gradient_bytes = 0;  ///< of their gradients, of all ranks' shares
+  std::uint64_t norm_copies = 0;     ///< of a gradient, by its norm
   std::vector<SavedTensor> saved;
   std::vector<std::uint32_t> leaves;    ///< indices into LayerPlans::moved, in order of leaving
   std::vector<std::uint32_t> returns;   ///< the same, in the order of their first use in backward

@@ -79,4 +79,18 @@ inline CpuKernel convert(Converted into, Converted from, std::uint64_t elements,
   return kernel;
 }
 
+/// Arrays times one number, in place.
+///   Traffic   what is read and written
+inline CpuKernel scaled(const std::vector<Converted>& arrays) {
+  CpuKernel kernel;
+  kernel.work = CpuWork::scale;
+  for (std::uint32_t i = 0; i < arrays.size(); ++i) {
+    kernel.elements += arrays[i].view.bytes * 8 / description::bits_of(arrays[i].type);
+    kernel.traffic += 2 * arrays[i].view.bytes;
+    kernel.operands.emplace_back(arrays[i].view, models::Access::read_write, Role::gradient,
+                                 arrays[i].type, i);
+  }
+  return kernel;
+}
+
 }  // namespace spillway::strategies

@@ -107,6 +107,7 @@ enum class CpuWork {
   adam,           ///< optimizer step of `elements` parameters
   convert,        ///< change of element type, or widening and adding
   add,            ///< of two arrays of fp32 into one: bounded by DRAM alone
+  scale,          ///< of arrays by one number, in place: bounded by DRAM alone
   check_chained,  ///< abs, isinf, any, isnan, any: one thread, 20 B per fp32 element
   check_fused,    ///< one pass over the bits, all cores
   initialize,     ///< first values of weights and states, at the rate of `convert`

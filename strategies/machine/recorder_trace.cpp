@@ -59,6 +59,8 @@ std::string_view name_of(CpuWork work) {
       return "convert";
     case CpuWork::add:
       return "add";
+    case CpuWork::scale:
+      return "scale";
     case CpuWork::check_chained:
       return "overflow check (chained)";
     case CpuWork::check_fused:

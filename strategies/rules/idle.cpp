@@ -1,4 +1,5 @@
 #include "strategies/layout/landing.hpp"
+#include "strategies/layout/norm_copies.hpp"
 #include "strategies/rules/facts.hpp"
 #include "strategies/rules/tables.hpp"
 
@@ -64,6 +65,20 @@ bool copies_gradients_so(const Case& c) {
   return c.parts().gradients.d2h != description::CopyMemory::pageable ||
          !lands_in_states(c.scenario) || gradients_are_pageable(c.scenario);
 }
+/// Norms are taken on the GPU: on the way to the host, or before an update there.
+bool takes_norms(const Case& c) {
+  return c.parts().gradients.norm == description::GradientNorm::in_place ||
+         norms_on_the_way(c.scenario) ||
+         (!sends_gradients_off(c) && !c.training().optimizer_in_backward);
+}
+/// An update follows backward on the CPU, or a GPU flattens what it reads.
+bool multiplies_gradients(const Case& c) {
+  const description::OptimizerPart& optimizer = c.parts().optimizer;
+  if (!optimizer.unscale || optimizer.flatten) return true;
+  return optimizer.device == description::OptimizerDevice::cpu &&
+         (!updates_in_backward(c.parts().gradients.policy) || optimizer.roll_back) &&
+         optimizer.staleness != description::any_staleness;
+}
 bool sums_gradients_on_the_gpu(const Case& c) { return !sends_gradients_off(c); }
 bool writes_gradients(const Case& c) { return lie_on_storage(c.parts().gradients.policy); }
 bool shares_whole_gradients(const Case& c) {
@@ -115,6 +130,7 @@ constexpr Setting settings[] = {
     {"strategy.gradients.d2h", sends_gradients_off, gradients_stay},
     {"strategy.gradients.d2h", copies_gradients_so,
      "gradients land in states, which gradients.pinned pins unless it is exact"},
+    {"strategy.gradients.norm", takes_norms, "no norms are taken on the GPU"},
     {"strategy.gradients.staging_buffer", sends_gradients_off, gradients_stay},
     {"strategy.gradients.init_copy", sends_gradients_off, gradients_stay},
     {"strategy.gradients.pinned", sends_gradients_off, gradients_stay},
@@ -134,6 +150,7 @@ constexpr Setting settings[] = {
     {"strategy.optimizer.subgroup", limits_updates, gpu_updates},
     {"strategy.optimizer.grouping", updates_by_subgroups, gpu_updates},
     {"strategy.optimizer.fused_tensors", updates_by_subgroups, gpu_updates},
+    {"strategy.optimizer.unscale", multiplies_gradients, "updates take gradients as they come"},
     {"strategy.io_engine", uses_drives, "nothing is on drives"},
 };
 

@@ -23,6 +23,8 @@ System greedysnake() {
   system.schedule = Schedule::streaming;
   system.defaults = [] {
     description::Strategy strategy = defaults_of("zero_infinity");
+    strategy.gradients.norm = description::GradientNorm::in_place;
+    strategy.optimizer.unscale = false;
     strategy.weights.hooks = false;
     strategy.system = "greedysnake";
     strategy.micro_batches = description::MicroBatchOrder::by_layer;

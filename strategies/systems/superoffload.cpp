@@ -48,12 +48,14 @@ System superoffload() {
     strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
     strategy.gradients.policy = description::GradientPolicy::active;
     strategy.gradients.accumulation = description::Width::fp16;
+    strategy.gradients.norm = description::GradientNorm::fp64;
     strategy.optimizer.device = description::OptimizerDevice::cpu;
     strategy.optimizer.home = description::Home::host;
     strategy.optimizer.order = description::SubgroupOrder::descending;
     strategy.optimizer.grouping = description::Grouping::parameter_groups;
     strategy.optimizer.cpu_share = 0.9;
     strategy.optimizer.roll_back = true;
+    strategy.optimizer.unscale = true;
     strategy.overflow_check = description::OverflowCheck::chained;
     strategy.pinned = description::PinnedPolicy::power_of_two;
     return strategy;

@@ -22,11 +22,13 @@ System zero_infinity() {
     strategy.weights.persistence_threshold = description::Params(100'000);
     strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
     strategy.gradients.policy = description::GradientPolicy::ssd_fp32;
+    strategy.gradients.norm = description::GradientNorm::fp64;
     strategy.gradients.staging_buffer = true;
     strategy.optimizer.device = description::OptimizerDevice::cpu;
     strategy.optimizer.home = description::Home::ssd;
     strategy.optimizer.buffers = 4;
     strategy.optimizer.host_cache = description::Bytes(0);
+    strategy.optimizer.unscale = true;
     strategy.overflow_check = description::OverflowCheck::chained;
     strategy.pinned = description::PinnedPolicy::power_of_two;
     strategy.io_engine = description::IoEngine::file;

@@ -21,9 +21,11 @@ System zero_offload() {
     strategy.weights.persistence_threshold = description::Params(100'000);
     strategy.activations.policy = description::ActivationPolicy::checkpoint_gpu;
     strategy.gradients.policy = description::GradientPolicy::host_fp32;
+    strategy.gradients.norm = description::GradientNorm::fp64;
     strategy.gradients.staging_buffer = true;
     strategy.optimizer.device = description::OptimizerDevice::cpu;
     strategy.optimizer.home = description::Home::host;
+    strategy.optimizer.unscale = true;
     strategy.overflow_check = description::OverflowCheck::chained;
     strategy.pinned = description::PinnedPolicy::power_of_two;
     return strategy;

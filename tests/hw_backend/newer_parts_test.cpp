@@ -27,6 +27,23 @@ RealRun expect_the_reference(const Way& way, const char* kind) {
   return run;
 }
 
+// Norms of copies and gradients times one change no bit, on the GPU and on the CPU.
+TEST(TrainingAsDeepSpeedScales, EndsWhereTheReferenceDoes) {
+  const Overrides as_it_does{"strategy.gradients.norm=fp64", "strategy.optimizer.unscale=true"};
+  Overrides flat = as_it_does;
+  for (const char* more :
+       {"strategy.optimizer.flatten=true", "parallel.data=2", "parallel.zero_stage=2"})
+    flat.emplace_back(more);
+  const Way ways[] = {
+      {"on_gpu", "resident", flat, 2},
+      {"on_cpu", "zero_offload", as_it_does},
+  };
+  for (const Way& way : ways) {
+    SCOPED_TRACE(way.name);
+    expect_the_reference(way, "scaled");
+  }
+}
+
 // Five blocks, of which each two or three share a checkpoint: the last group is not full.
 TEST(TrainingWithSharedCheckpoints, EndsWhereTheReferenceDoes) {
   const Way ways[] = {

@@ -47,6 +47,34 @@ TEST(ImportDeepSpeed, SaysThatAutocastMultipliesIn16Bits) {
               Not(Contains(HasSubstr("torch_autocast: "))));
 }
 
+// BF16_Optimizer reads its fp32 gradients where they are; without ZeRO PyTorch's optimizer does.
+TEST(ImportDeepSpeed, TakesNormsOfCopiesWhereZeroDoes) {
+  const auto norm = [](const std::string& keys) {
+    return import("{" + keys + "}").scenario["strategy"]["gradients"].value("norm", "in_place");
+  };
+  for (const char* stage : {"1", "2", "3"}) {
+    const std::string zero = std::string(R"("zero_optimization": {"stage": )") + stage + "}";
+    EXPECT_EQ(norm(zero), "fp64");
+    EXPECT_TRUE(import("{" + zero + "}").scenario["strategy"]["optimizer"]["unscale"]);
+  }
+  EXPECT_EQ(norm(R"("zero_optimization": {"stage": 0})"), "in_place");
+  EXPECT_EQ(norm(R"("bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"},
+                    "zero_optimization": {"stage": 1})"),
+            "in_place");
+}
+
+TEST(ExportDeepSpeed, SaysThatItTakesNormsOfCopiesWhateverIsAsked) {
+  const auto about_norms = [](const std::string& parallel) {
+    const std::string keys = R"("training": {"precision": "bf16_mixed", "micro_batch": 1,
+                                 "sequence": 64}, "parallel": )";
+    return text::words_of(exported(keys + parallel, true).notes);
+  };
+  EXPECT_THAT(about_norms(R"({"data": 2, "zero_stage": 2})"),
+              Contains(HasSubstr("gradients.norm: DeepSpeed's norms copy a gradient in fp64")));
+  EXPECT_THAT(about_norms(R"({"data": 2, "zero_stage": 0})"),
+              Not(Contains(HasSubstr("gradients.norm"))));
+}
+
 TEST(ImportDeepSpeed, SaysThatStagesAreNotTaken) {
   EXPECT_THAT(notes(R"({"pipeline": {"stages": 2}})"),
               Contains("parallel.pipeline: 1, pipeline.stages is not taken; --ranks 1 and "

@@ -26,8 +26,8 @@ TEST(SchemaCheck, OffersTheNearestKeyForAnUnknownOne) {
       about(R"({"gradients": {"xyz": 1}})"),
       "s.json:1:16: gradients.xyz: no such key; known: accumulation, collective, convert, d2h, "
       "flush_tail, "
-      "fused_accumulation, init_copy, lands, main_gradients, memory, overlap, pinned, policy, "
-      "reduce_bucket, slabs, staging_buffer");
+      "fused_accumulation, init_copy, lands, main_gradients, memory, norm, overlap, pinned, "
+      "policy, reduce_bucket, slabs, staging_buffer");
 }
 
 TEST(SchemaCheck, DoesNotOfferKeysThatAreReadForOldFilesOnly) {

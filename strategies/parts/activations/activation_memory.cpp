@@ -11,7 +11,11 @@ TemporaryBytes temporary_bytes(const LayerPlan& plan, bool backward) {
     most.scratch = std::max(most.scratch, pass.scratch_bytes);
   };
   if (!backward) holds(plan.forward);
-  if (backward) holds(plan.recompute), holds(plan.backward);
+  if (!backward) return most;
+  holds(plan.recompute), holds(plan.backward);
+  const std::uint64_t logits = std::min(plan.norm_copies, plan.backward.logits_bytes);
+  if (const std::uint64_t copies = plan.norm_copies - logits; copies > most.transient)
+    most.transient = copies, most.most = Purpose::norm_copies;
   return most;
 }
 

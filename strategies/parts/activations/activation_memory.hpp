@@ -9,8 +9,10 @@ namespace spillway::strategies {
 /// Bytes that passes take for what lives inside one of them only.
 struct TemporaryBytes {
   std::uint64_t transient = 0, scratch = 0;
+  Purpose most = Purpose::activations;  ///< what the first of them are so many for
 };
-/// Of a layer's forward; of its backward with what it runs again.
+/// Of a layer's forward; of its backward with what it runs again, in whose place, and in that of
+/// its logits, norms of its gradients have their copies (add_norm_copies).
 TemporaryBytes temporary_bytes(const LayerPlan& plan, bool backward);
 /// Of the gradients of weights that a split backward leaves out.
 TemporaryBytes late_temporary_bytes(const LayerPlan& plan);

@@ -46,7 +46,7 @@ bool Activations::has_room(const TemporaryBytes& room) const {
 void Activations::make_room(const TemporaryBytes& room) {
   if (transient_.size().value() != room.transient) transient_.reset();
   if (scratch_.size().value() != room.scratch) scratch_.reset();
-  if (room.transient && !transient_) transient_ = memory_.allocate(room.transient);
+  if (room.transient && !transient_) transient_ = memory_.allocate(room.transient, room.most);
   if (room.scratch && !scratch_) scratch_ = memory_.allocate(room.scratch, Purpose::workspace);
 }
 

@@ -80,7 +80,8 @@ Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
   const Op widened = widen(group);
   Buffer out;
   if (job_.row(group).fp32_states() && out_bytes(group)) out = co_await swap_out_->take();
-  const Op updated = adam(loaded, out, widened);
+  const Op updated =
+      adam(loaded, out, part_.unscale ? unscale(group, loaded.gradient, widened) : widened);
   co_await updated;
   loaded.gradient.reset();
   if (!late_) {
@@ -247,23 +248,44 @@ Op CpuOptimizer::adam(const StateStore::Loaded& loaded, const Buffer& out, const
   return machine_.run(rank_, std::move(kernel), after);
 }
 
-/// A member's gradient, where it is not in the sub-group's buffer, and its weight, where it is
-/// renewed in place.
+/// What Adam reads, times one number, of the loss's scale and of a norm that is too long: whatever
+/// they are.
+///   Source  DeepSpeed stage_1_and_2.py and stage3.py, unscale_and_clip_grads
+Op CpuOptimizer::unscale(const Subgroup& group, const Buffer& loaded, const Op& after) {
+  std::vector<Converted> gradients;
+  if (loaded)
+    gradients.emplace_back(loaded.view(0, fp32_numbers.bytes(group.span)), ElementType::fp32);
+  for (const Subgroup::Member& member : group.members)
+    if (auto own = own_gradient(member)) gradients.push_back(std::move(*own));
+  if (gradients.empty()) return after;
+  return machine_.run(rank_, scaled(gradients), after ? After(after) : After());
+}
+
+Task<> CpuOptimizer::unscale_all() {
+  for (const Subgroup& group : job_.subgroups)
+    if (const Op scaled = unscale(group, Buffer(), Op())) co_await scaled;
+}
+
+/// A member's gradient, where it is not in the sub-group's buffer.
+std::optional<Converted> CpuOptimizer::own_gradient(const Subgroup::Member& member) const {
+  const StateStore::GradientHome home = states_.gradient_home(member.weight);
+  if (home.extent) return std::nullopt;
+  if (home.memory) return Converted(home.memory, home.format.type);
+  const View narrow = flat_(member.weight);
+  if (widens(narrow, member)) return Converted(wide_gradient(member), ElementType::fp32);
+  return Converted(narrow, gradient_type(narrow, member));
+}
+
+/// A member's gradient, and its weight, where it is renewed in place.
 void CpuOptimizer::add_member(CpuKernel& kernel, const Subgroup::Member& member,
                               std::uint32_t index) const {
-  const StateStore::GradientHome home = states_.gradient_home(member.weight);
   const View narrow = flat_(member.weight);
   const TensorRow& row = job_.row(member.weight);
-  const ElementType flat_type = gradient_type(narrow, member);
   const auto use = [&](View view, Access access, Role role, ElementType type) {
     kernel.operands.emplace_back(std::move(view), access, role, type, index);
   };
-  if (home.memory)
-    use(home.memory, Access::read, Role::gradient, home.format.type);
-  else if (!home.extent && widens(narrow, member))
-    use(wide_gradient(member), Access::read, Role::gradient, ElementType::fp32);
-  else if (!home.extent)
-    use(narrow, Access::read, Role::gradient, flat_type);
+  if (auto gradient = own_gradient(member))
+    use(std::move(gradient->view), Access::read, Role::gradient, gradient->type);
   if (in_place_ && !typed_ && row.fp32_states() && (late_ || !weights_.in_host(member.weight)))
     use(narrow.part(0, weight_bytes(member)), Access::read_write, Role::weight,
         row.weight.type);  // the gradient gives way to the new weights

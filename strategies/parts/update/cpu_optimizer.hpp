@@ -1,5 +1,6 @@
 #pragma once
 
+#include "strategies/machine/cpu_kernels.hpp"
 #include "strategies/parts/update/near_storage.hpp"
 #include "strategies/parts/update/old_values.hpp"
 
@@ -50,6 +51,10 @@ class CpuOptimizer {
   OldValues* old_values() { return old_values_.get(); }
   /// Looks for overflows among the sub-group's gradients, when `after` is done; Op::found says.
   std::vector<Op> look_for_overflow(std::uint32_t group, const After& after);
+  /// Of an update beside backward: all gradients are still there behind it, and are multiplied.
+  ///   Source  DeepSpeed superoffload_stage3.py, _step_without_clipping
+  bool unscales_behind() const { return part_.unscale && part_.roll_back; }
+  Task<> unscale_all();
   /// What all ranks do together, after the last sub-group.
   Task<> finish_update();
 
@@ -80,6 +85,8 @@ class CpuOptimizer {
   Task<> hand_on(std::uint32_t group, Buffer out);
   std::uint64_t swap_out_buffers() const;
   Op widen(const Subgroup& group);
+  Op unscale(const Subgroup& group, const Buffer& loaded, const Op& after);
+  std::optional<Converted> own_gradient(const Subgroup::Member& member) const;
   void add_member(CpuKernel& kernel, const Subgroup::Member& member, std::uint32_t index) const;
   Op adam(const StateStore::Loaded& loaded, const Buffer& out, const After& after);
   Task<> renew(StateStore::Loaded loaded, bool keep, Op updated, Buffer out);

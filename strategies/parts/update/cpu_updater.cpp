@@ -31,6 +31,10 @@ void ActiveUpdater::before_backward(const Numbers& numbers, bool completes) {
 Task<> ActiveUpdater::update(const Numbers&) {
   gradients_.end_backward();
   co_await all_.drain();
+  if (optimizer_.unscales_behind()) {
+    co_await gradients_.updated();  // which has read them
+    co_await optimizer_.unscale_all();
+  }
   co_await gradients_.finish_update();
 }
 

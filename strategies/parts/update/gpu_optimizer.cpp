@@ -1,5 +1,6 @@
 #include "strategies/parts/update/gpu_optimizer.hpp"
 
+#include "strategies/layout/norm_copies.hpp"
 #include "strategies/machine/cpu_kernels.hpp"
 #include "strategies/machine/gpu_kernels.hpp"
 #include "strategies/machine/setup.hpp"
@@ -285,6 +286,8 @@ Op GpuOptimizer::run_flattened(std::vector<GpuKernel>& kernels) {
     const std::uint64_t wide = widens && fp32 > flat ? fp32 : 0;
     bytes += flat + wide;
     kernel.bytes += static_cast<double>(2 * flat + (wide ? 2 * wide : 0));
+    if (job_.scenario.strategy.optimizer.unscale)
+      kernel.bytes += static_cast<double>(2 * (wide ? wide : flat));
   }
   const Buffer copies =
       machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::optimizer_gradient_buffers);
@@ -318,7 +321,37 @@ Task<> GpuOptimizer::update_flattened(const Numbers& numbers) {
   co_await gather(updated);
 }
 
+/// One after the other, each through a copy in fp64 (gradients.norm).
+///   Source  DeepSpeed stage_1_and_2.py and stage3.py, get_grad_norm_direct
+Task<> GpuOptimizer::norm_gradients() {
+  const description::GradientsPart& part = job_.scenario.strategy.gradients;
+  // those that leave for the CPU are normed on their way, and with them what stays
+  if (part.norm != description::GradientNorm::fp64 ||
+      part.policy != description::GradientPolicy::resident)
+    co_return;
+  // below stage 3 a tensor is the one rank's that updates it
+  const bool whole = job_.scenario.parallel.zero_stage < 3;
+  std::uint64_t largest = 0;
+  for (const models::Operator& op : updates())
+    if (const std::uint32_t weight = weight_of(op); job_.holds(weight))
+      largest = std::max(largest, whole ? job_.share(weight, 1) : share(weight));
+  const Buffer copy =
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(fp64_bytes * largest), Purpose::norm_copies);
+  std::vector<GpuKernel> kernels;
+  for (const models::Operator& op : updates()) {
+    const std::uint32_t weight = weight_of(op);
+    if (!job_.holds(weight)) continue;
+    const std::uint64_t bytes = fp64_bytes * share(weight);
+    kernels.push_back(GradientKernels::kernel("gradient norm", GpuWork::norm,
+                                              {copy.view(0, bytes), ElementType::fp32},
+                                              {resident(weight)}));
+    kernels.back().bytes += static_cast<double>(bytes);  // the copy is read again
+  }
+  if (!kernels.empty()) co_await machine_.run(rank_, kernels);
+}
+
 Task<> GpuOptimizer::update(const Numbers& numbers) {
+  co_await norm_gradients();
   if (job_.scenario.strategy.optimizer.flatten) {
     co_await update_flattened(numbers);
     co_return;

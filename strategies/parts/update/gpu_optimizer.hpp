@@ -60,6 +60,7 @@ class GpuOptimizer {
   TypedView resident(std::uint32_t weight) const;
   GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into,
                    TypedView gradient, const View& states_at) const;
+  Task<> norm_gradients();
   Task<> update_flattened(const Numbers& numbers);
   Op run_flattened(std::vector<GpuKernel>& kernels);
   void take_scratch(std::span<const models::Operator> updates);

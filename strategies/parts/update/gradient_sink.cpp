@@ -30,8 +30,8 @@ GradientKernels::GradientKernels(Machine& machine, Rank rank, const Job& job)
       rank_(rank),
       stream_(job.scenario.strategy.gradients.overlap ? GpuStream::side : GpuStream::compute) {}
 
-Op GradientKernels::run(std::string_view name, GpuWork work, TypedView into,
-                        std::vector<TypedView> from, const After& after) {
+GpuKernel GradientKernels::kernel(std::string_view name, GpuWork work, TypedView into,
+                                  std::vector<TypedView> from) {
   GpuKernel kernel;
   kernel.name = name;
   kernel.work = work;
@@ -43,7 +43,16 @@ Op GradientKernels::run(std::string_view name, GpuWork work, TypedView into,
   }
   kernel.operands.emplace_back(std::move(into.view), models::Access::write, Role::output, into.type,
                                0);
+  return kernel;
+}
+
+Op GradientKernels::run(const GpuKernel& kernel, const After& after) {
   return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after, stream_);
+}
+
+Op GradientKernels::run(std::string_view name, GpuWork work, TypedView into,
+                        std::vector<TypedView> from, const After& after) {
+  return run(kernel(name, work, std::move(into), std::move(from)), after);
 }
 
 SumFormat::SumFormat(const Job& job) {

@@ -95,6 +95,11 @@ class GradientKernels {
   Op run(std::string_view name, GpuWork work, TypedView into, std::vector<TypedView> from,
          const After& after);
 
+  /// That reads all of `from`, and writes all of `into`.
+  static GpuKernel kernel(std::string_view name, GpuWork work, TypedView into,
+                          std::vector<TypedView> from);
+  Op run(const GpuKernel& kernel, const After& after);
+
  private:
   Machine& machine_;
   Rank rank_;

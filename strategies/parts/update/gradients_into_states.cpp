@@ -96,8 +96,7 @@ Task<GradientsToHost::Down> GradientsIntoStates::bring(const GradientShare& shar
     summed = kernels_.run("widen gradient", GpuWork::sum, sum, {narrow}, summed);
   }
   const View result = landing_gpu_.view(0, std::min(share_alignment, landing_gpu_.view().bytes));
-  const Op normed =
-      kernels_.run("gradient norm", GpuWork::norm, TypedView(result, narrow.type), {sum}, summed);
+  const Op normed = norm_on_gpu(share, result, sum, summed);
   const View into = place(share.weight).part(0, sum.view.bytes);
   co_return Down(machine_.copy(rank_, into, sum.view, normed));
 }

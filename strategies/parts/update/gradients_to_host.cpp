@@ -1,6 +1,7 @@
 #include "strategies/parts/update/gradients_to_host.hpp"
 
 #include "strategies/layout/landing.hpp"
+#include "strategies/layout/norm_copies.hpp"
 #include "strategies/machine/cpu_kernels.hpp"
 #include "strategies/machine/setup.hpp"
 #include "strategies/parts/update/typed_copy.hpp"
@@ -121,6 +122,16 @@ View GradientsToHost::sectors_in(const Buffer& flat, std::uint32_t weight) const
 TypedView GradientsToHost::computed(const GradientShare& share) const {
   const NumberFormat& format = job_.row(share.weight).gradient_format();
   return TypedView(share.on_gpu.part(0, format.bytes(share.elements)), format.type);
+}
+
+/// What it copies has the place of the pass's temporaries (add_norm_copies).
+Op GradientsToHost::norm_on_gpu(const GradientShare& share, View result, TypedView gradient,
+                                const After& after) {
+  const ElementType type = gradient.type;
+  GpuKernel kernel = GradientKernels::kernel("gradient norm", GpuWork::norm,
+                                             {std::move(result), type}, {std::move(gradient)});
+  kernel.bytes += norm_traffic(job_.scenario, job_.row(share.weight), share.elements);
+  return kernels_.run(kernel, after);
 }
 
 // ---- On their way down
@@ -254,8 +265,7 @@ Task<Op> GradientsToHost::norm(GradientShare share, Op arrived, View place) {
   const TypedView sum(up.view(), format(share.weight).type);
   const Buffer result = machine_.allocate_now(
       TierId::gpu, rank_, Bytes(std::min(share_alignment, from.bytes)), Purpose::workspace);
-  Op normed =
-      kernels_.run("gradient norm", GpuWork::norm, TypedView(result.view(), sum.type), {sum}, {});
+  Op normed = norm_on_gpu(share, result.view(), sum, {});
   if (!place) co_return normed;
   // what the optimizer reads, whatever the flat buffer keeps
   const NumberFormat wanted = optimizer_.states().gradient_home(share.weight).format;

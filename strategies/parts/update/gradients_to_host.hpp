@@ -76,6 +76,8 @@ class GradientsToHost : public GradientSink {
   View sectors_in(const Buffer& flat, std::uint32_t weight) const;
   Task<Buffer> landing_buffer() { return landing_->take(); }
   TypedView computed(const GradientShare& share) const;
+  /// The norm of a share, as the optimizer reads it or as it came.
+  Op norm_on_gpu(const GradientShare& share, View result, TypedView gradient, const After& after);
 
   Machine& machine_;
   Rank rank_;

@@ -84,6 +84,64 @@ TEST(GradientKnobs, AllReduceSendsTwiceWhatReduceScatterDoes) {
   }
 }
 
+/// On one GPU without limits, by a loss that holds no logits: little is there beside a norm.
+description::Scenario offload(const char* stage, const char* weights, const char* norm) {
+  return llama({"strategy={\"system\": \"zero_offload\"}", "strategy.gpu_capacity=unlimited",
+                std::string("parallel.zero_stage=") + stage, "training.sequence=128",
+                std::string("strategy.weights.home=") + weights, "training.loss=fused",
+                "training.micro_batch=1", "strategy.gradients.overlap=false",
+                std::string("strategy.gradients.norm=") + norm});
+}
+
+// The gradient in fp32, two masks, their union, and that in fp32: of all of the largest tensor.
+TEST(GradientKnobs, GradientsThatLandInStatesAreSearchedInCopiesOfElevenBytes) {
+  const Counted copied = count(offload("2", "gpu", "fp64"));
+  EXPECT_EQ(at_peak(copied.result.gpu, "norm_copies"), 11 * largest);
+  const Counted plain = count(offload("2", "gpu", "in_place"));
+  EXPECT_EQ(at_peak(plain.result.gpu, "norm_copies"), 0);
+  EXPECT_EQ(copied.result.io.d2h, plain.result.io.d2h);
+}
+
+TEST(GradientKnobs, NormsOfTheFlatBufferAreOfPartsOfIt) {
+  EXPECT_EQ(at_peak(count(offload("3", "host", "fp64")).result.gpu, "norm_copies"),
+            8 * 250'000'000ull);
+}
+
+// 8 B written and 8 read for the norm; the search writes and reads 36.
+TEST(GradientKnobs, CopiesOfNormsTakeTheTimeThatTheyMoveBytes) {
+  const double rate = offload("2", "gpu", "fp64").machine.gpu.memory_rate.value();
+  const double copied = simulate(offload("2", "gpu", "fp64")).phase_busy.at("backward").gpu;
+  const double plain = simulate(offload("2", "gpu", "in_place")).phase_busy.at("backward").gpu;
+  EXPECT_NEAR(copied - plain, 52.0 * parameters / rate, 0.01 * 52.0 * parameters / rate);
+}
+
+// Below stage 3 of a whole tensor, though four ranks share what they update.
+TEST(GradientKnobs, AnUpdateOnTheGpuNormsACopyOfTheLargestGradient) {
+  const Overrides overrides{"machine=h100_8gpu",
+                            "strategy={\"system\": \"resident\"}",
+                            "parallel.data=4",
+                            "parallel.zero_stage=2",
+                            "training.sequence=128",
+                            "training.loss=fused",
+                            "strategy.gradients.norm=fp64",
+                            "strategy.gpu_capacity=unlimited"};
+  EXPECT_EQ(at_peak(count(example("llama8b_four_gpus", overrides)).result.gpu, "norm_copies"),
+            8 * largest);
+}
+
+// Each gradient that Adam reads is multiplied before: 4 B read and 4 written.
+TEST(GradientKnobs, UnscalingReadsAndWritesWhatAdamReads) {
+  const auto scaled = [](const char* unscale) {
+    Overrides overrides{std::string("strategy.optimizer.unscale=") + unscale};
+    return count(llama(overrides))
+        .demands.back()
+        .of(result::Phase::update)
+        .cpu_traffic[static_cast<std::size_t>(CpuWork::scale)];
+  };
+  EXPECT_EQ(scaled("false"), 0);
+  EXPECT_EQ(scaled("true"), 8 * parameters);
+}
+
 TEST(GradientKnobs, PageableCopiesRunAtTheirOwnRateThroughBounceBuffers) {
   const Overrides cpu{"strategy.gradients.convert=cpu"};
   Overrides pageable = cpu;
