@@ -154,7 +154,7 @@ class Maker {
     const answer::Remedies remedies = answers::find_remedies(
         monitor_.backend(), scenario, run.result, resolver(subject, options_));
     monitor_.clear();
-    for (const auto* remedy : {&remedies.memory, &remedies.change, &remedies.runnable})
+    for (const auto* remedy : {&remedies.change, &remedies.runnable, &remedies.memory})
       if (*remedy)
         run.remedies.push_back({(*remedy)->words,
                                 reports::remedy_command(**remedy, subject.word, options_.overrides),

@@ -1,5 +1,6 @@
 #include "explore/planning.hpp"
 
+#include "explore/fused.hpp"
 #include "explore/runs_with.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/quantity.hpp"
@@ -148,6 +149,11 @@ void add_smaller_batches(const Scenario& scenario, std::uint64_t pieces,
                        {"training.micro_batch=" + number(smaller),
                         "training.gradient_accumulation=" + number(steps)}});
   }
+}
+
+void add_fused(const Scenario& scenario, std::vector<Change>& changes) {
+  if (auto fused = fused_of(scenario))
+    changes.push_back({std::move(fused->words), std::move(fused->overrides)});
 }
 
 void add_checkpointing(const Scenario& scenario, std::vector<Change>& changes) {
@@ -364,12 +370,12 @@ namespace {
 
 /// What a scenario's own system leaves to its user.
 struct Settings {
-  std::vector<Change> updates, passes;
+  std::vector<Change> updates, passes, fused;
 
   std::vector<Change> all() const {
-    std::vector<Change> both = updates;
-    both.insert(both.end(), passes.begin(), passes.end());
-    return both;
+    std::vector<Change> all = updates;
+    for (const auto* more : {&passes, &fused}) all.insert(all.end(), more->begin(), more->end());
+    return all;
   }
   std::vector<Change> with(const std::vector<Change>& batches) const {
     std::vector<Change> more = all();
@@ -384,6 +390,7 @@ Settings settings_of(const Scenario& scenario) {
   add_shares_of_update(scenario, settings.updates);
   add_checkpointing(scenario, settings.passes);
   add_zero_stages(scenario, settings.passes);
+  add_fused(scenario, settings.fused);
   return settings;
 }
 
@@ -421,6 +428,7 @@ std::optional<Remedy> cheapest_remedy(const Backend& backend, const Scenario& sc
   if (auto best = best_setting(backend, scenario, settings.all(), resolve)) return best;
   std::vector<Change> pairs;
   add_pairs(settings.passes, settings.updates, pairs);
+  add_pairs(settings.fused, settings.passes, pairs);
   add_pairs(batches, settings.all(), pairs);
   if (auto best = best_of(backend, pairs, resolve)) return best;
   for (const std::vector<Change>* others : {&parts, &systems})

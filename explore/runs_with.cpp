@@ -22,9 +22,8 @@ constexpr const char* nobody = "spillway alone";
 std::optional<RunsWith> deepspeed(const Scenario& scenario) {
   const auto version = scenarios::deepspeed_that_runs(scenario, known_systems());
   if (!version) return std::nullopt;
-  const bool exact = scenario.strategy.pinned == description::PinnedPolicy::exact;
   if (scenarios::shares_tensors_at_stage_3(scenario)) return RunsWith{"DeepSpeed >= 0.19.4", true};
-  return RunsWith{exact ? "DeepSpeed >= 0.19" : "DeepSpeed", true};
+  return RunsWith{"DeepSpeed", true};
 }
 
 /// Its gradients of bf16 weights are fp32 unless it is told otherwise.

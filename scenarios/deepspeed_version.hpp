@@ -12,9 +12,6 @@ struct DeepSpeedVersion {
   /// `pin_memory` of both offload sections is true where a file does not say.
   ///   Source  DeepSpeed pull request 8207, first released in 0.19.5
   bool pins_by_default() const { return at_least(19, 5); }
-  /// From here on DS_PIN_MEMORY_BACKEND=native pins without rounding up to powers of two.
-  ///   Source  DeepSpeed pull request 8211
-  static constexpr const char* pins_exactly_since = "0.19";
   /// Before, its engine ends at the start where tensor_parallel.autotp_size meets ZeRO stage 3.
   ///   Source  DeepSpeed pull request 8168, first released in 0.19.4
   bool trains_tensor_parallel_at_stage_3() const { return at_least(19, 4); }

@@ -370,6 +370,10 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
       "gradient_clipping: no part of a scenario, as DeepSpeed takes norms and multiplies gradients "
       "in any case; off where the file leaves it out, whatever Trainer's max_grad_norm says: write "
       "yours");
+  if (exported.ds_config.contains("aio"))
+    exported.notes.emplace_back(
+        "aio: sizes of blocks, depth and threads are no part of a scenario, which counts on drives "
+        "at the machine's rates: write those that reach them on yours, where these do not");
   if (scenario.strategy.gradients.norm == GradientNorm::in_place && stage_of(scenario) > 0 &&
       !scenario.strategy.gradients.main_gradients)
     exported.notes.emplace_back(
@@ -424,14 +428,8 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
 
 std::optional<DeepSpeedVersion> deepspeed_that_runs(const Scenario& scenario,
                                                     const std::vector<SystemInfo>& systems) {
-  Scenario written = scenario;
-  ExportOptions options;
-  if (scenario.strategy.pinned == PinnedPolicy::exact) {  // its environment says so, no file
-    written.strategy.pinned = PinnedPolicy::power_of_two;
-    options.deepspeed = DeepSpeedVersion::pins_exactly_since;
-  }
   try {
-    return export_deepspeed(written, systems, options).version;
+    return export_deepspeed(scenario, systems, {}).version;
   } catch (const ScenarioError&) {
     return std::nullopt;  // it names the parts that DeepSpeed does not have
   }

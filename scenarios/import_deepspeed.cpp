@@ -197,6 +197,11 @@ class Import {
       note(
           "optimizer.params.torch_adam: PyTorch's Adam, which takes two to three times as long on "
           "a CPU as DeepSpeed's own; machine.host.adam here is that of DeepSpeed's own");
+    if (mentions(type, "sgd") && offloads)
+      keys_.complain(
+          "/optimizer/type",
+          "\"" + type + "\" of a CPU: the CPU optimizers of this version are Adam and Lion",
+          "use AdamW or Lion, or leave offload_optimizer out");
     if (mentions(type, "sgd"))
       return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
     if (mentions(type, "lion")) return "lion";

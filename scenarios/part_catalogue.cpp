@@ -119,13 +119,25 @@ std::vector<std::size_t> parts_that(const PriceList& list, PartKind kind, const 
   return found;
 }
 
+/// Whether a card whose name has these words besides is another one than is asked for: an RTX 4060
+/// is no RTX 4060 Ti.
+bool is_another_card(const Part& part, const std::vector<std::string>& asked) {
+  static const std::set<std::string> of_another = {"ti", "super", "ada", "pro", "xt", "xtx"};
+  const auto own = words(part.name);
+  return std::any_of(own.begin(), own.end(), [&](const std::string& word) {
+    return of_another.contains(word) && std::find(asked.begin(), asked.end(), word) == asked.end();
+  });
+}
+
 /// All that the words may mean: by name, else by words in a name.
 std::vector<std::size_t> meant_by(const PriceList& list, PartKind kind, const std::string& text) {
   const auto asked = words(text);
   if (asked.empty()) return {};
   auto found = parts_that(list, kind, [&](const Part& part) { return is_called(part, asked); });
   if (found.empty())
-    found = parts_that(list, kind, [&](const Part& part) { return has_all(part, asked); });
+    found = parts_that(list, kind, [&](const Part& part) {
+      return has_all(part, asked) && (kind != PartKind::gpu || !is_another_card(part, asked));
+    });
   return found;
 }
 
@@ -184,6 +196,7 @@ std::optional<FoundPart> found_in(const PriceList& list, PartKind kind, const Co
   const std::string near = description::nearest_name(apart ? apart->name : text, names);
   if (!near.empty() && complaint.hint.find("did you mean") == std::string::npos)
     complaint.hint = "did you mean \"" + near + "\"? " + complaint.hint;
+  if (kind == PartKind::gpu) complaint.hint += "; a machine file describes any other";
   throw description::ScenarioError({complaint});
 }
 

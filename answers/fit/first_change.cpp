@@ -1,6 +1,9 @@
 #include "answers/fit/first_change.hpp"
 
+#include "explore/fused.hpp"
+#include "scenarios/description/errors.hpp"
 #include "scenarios/part_catalogue.hpp"
+#include "strategies/layout/prepared.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -8,6 +11,7 @@
 namespace spillway::answers {
 
 using description::Scenario;
+using explore::name_path;
 
 namespace {
 
@@ -17,42 +21,54 @@ FirstChange both(const FirstChange& one, const FirstChange& other) {
   return all;
 }
 
-bool name(const std::vector<std::string>& overrides, const std::string& path) {
-  return std::any_of(overrides.begin(), overrides.end(),
-                     [&](const std::string& one) { return one.starts_with(path + "="); });
+/// Of all GPUs, or of half of them and so on: the most that can share the model's heads.
+std::uint64_t most_context_ranks(Scenario now) {
+  const std::uint64_t gpus = now.machine.gpus();
+  for (std::uint64_t ranks = now.machine.gpu.count; ranks > 1; ranks /= 2) {
+    if (now.machine.gpu.count % ranks != 0) break;
+    now.parallel.context = ranks;
+    now.parallel.data = gpus / ranks;
+    try {
+      strategies::prepare(now);
+      return ranks;
+    } catch (const description::ScenarioError&) {
+      continue;  // the heads of the model, or its samples, are too few
+    }
+  }
+  return 1;
 }
 
 std::vector<FirstChange> for_long_samples(const Scenario& now,
                                           const std::vector<std::string>& overrides) {
   std::vector<FirstChange> all;
-  if (!name(overrides, "strategy.activations.policy"))
+  if (!name_path(overrides, "strategy.activations.policy"))
     all.push_back({"strategy.activations.policy checkpoint_host, such as Unsloth's or torchtune's",
                    {"strategy.activations.policy=checkpoint_host"},
                    "checkpoint_host"});
-  const std::uint64_t gpus = now.machine.gpu.count;
-  if (gpus > 1 && !name(overrides, "parallel.context") && !name(overrides, "parallel.data")) {
-    std::string setting = fmt::format("parallel.context {}", gpus);
-    all.push_back({setting + ", such as Ulysses' or Megatron-LM's",
-                   {fmt::format("parallel.context={}", gpus),
-                    fmt::format("parallel.data={}", now.machine.nodes)},
-                   setting});
-  }
+  if (name_path(overrides, "parallel.context") || name_path(overrides, "parallel.data")) return all;
+  const std::uint64_t ranks = most_context_ranks(now);
+  if (ranks == 1) return all;
+  std::string setting = fmt::format("parallel.context {}", ranks);
+  all.push_back({setting + ", such as Ulysses' or Megatron-LM's",
+                 {fmt::format("parallel.context={}", ranks),
+                  fmt::format("parallel.data={}", now.machine.gpus() / ranks)},
+                 setting});
   return all;
 }
 
 }  // namespace
 
-std::optional<FirstChange> fused_loss_of(const Scenario& now) {
-  if (now.training.loss != description::LossKind::plain) return std::nullopt;
-  return FirstChange{"training.loss fused, such as Liger Kernel's or cut cross-entropy",
-                     {"training.loss=fused"},
-                     "training.loss fused"};
+std::optional<FirstChange> fused_change_of(const Scenario& now,
+                                           const std::vector<std::string>& overrides) {
+  const auto fused = explore::fused_of(now, overrides);
+  if (!fused) return std::nullopt;
+  return FirstChange{fused->words + ", such as Liger Kernel's", fused->overrides, fused->words};
 }
 
 std::vector<std::vector<FirstChange>> free_changes(const Scenario& now,
                                                    const std::vector<std::string>& overrides) {
   const std::vector<FirstChange> others = for_long_samples(now, overrides);
-  const auto fused = name(overrides, "training.loss") ? std::nullopt : fused_loss_of(now);
+  const auto fused = fused_change_of(now, overrides);
   if (!fused) return {others};
   std::vector<FirstChange> alone{*fused}, beside_fused;
   for (const FirstChange& other : others) {

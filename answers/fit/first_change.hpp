@@ -15,13 +15,16 @@ struct FirstChange {
   std::string setting;           ///< what is set, alone: "training.loss fused"
 };
 
-/// A loss that never holds whole logits; nothing where the job has it.
-std::optional<FirstChange> fused_loss_of(const description::Scenario& now);
-
-/// Settings that cost nothing: a fused loss, where long samples keep what backward needs, and over
-/// how many GPUs one of them goes.
+/// A loss that never holds whole logits and kernels that keep nothing between their operators;
+/// nothing where the job has both.
 ///   overrides  the user's, which stay
-///   Result     in rounds: each of them alone, then those for long samples beside a fused loss
+std::optional<FirstChange> fused_change_of(const description::Scenario& now,
+                                           const std::vector<std::string>& overrides);
+
+/// Settings that cost nothing: fused_change_of, where long samples keep what backward needs, and
+/// over how many GPUs one of them goes.
+///   overrides  the user's, which stay
+///   Result     in rounds: each of them alone, then those for long samples beside fused kernels
 std::vector<std::vector<FirstChange>> free_changes(const description::Scenario& now,
                                                    const std::vector<std::string>& overrides);
 

@@ -126,8 +126,10 @@ std::optional<Mended> for_money(const explore::Backend& backend, const json& job
     if (mended && (!best || mended->change.price_usd < best->change.price_usd))
       best = std::move(mended);
   };
-  if (const auto fused = fused_loss_of(now); fused && buys())
-    take(with_more(*fused, backend, job, question, answer));
+  // what costs nothing may be all it takes beside a purchase that is smaller
+  for (const std::vector<FirstChange>& round : free_changes(now, question.overrides))
+    for (const FirstChange& first : round)
+      if (buys()) take(with_more(first, backend, job, question, answer));
   if (const auto drive = first_drive(now); drive && buys()) {
     auto mended = at_once(*drive, backend, job, question, answer);
     take(mended ? std::move(mended) : with_more(*drive, backend, job, question, answer));
@@ -160,32 +162,30 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
   answer.why_not = text::Text(answer.needs.front().words + " ") + answer.needs.front().why_not;
 }
 
-/// The fastest way that people can run with a loss that never holds whole logits, and what more
-/// samples a step bring there; nothing where neither makes it a tenth faster than what is known.
+/// The fastest way that people can run with a fused loss and kernels, and what more samples a step
+/// bring there; nothing where neither makes it a tenth faster than the same without.
 std::optional<FitChange> fused_loss(const explore::Backend& backend, const json& job,
                                     const FitQuestion& question, FitAnswer& answer) {
-  const auto fused = fused_loss_of(explore::scenario_of(*answer.runnable));
+  const auto fused = fused_change_of(explore::scenario_of(*answer.runnable), question.overrides);
   if (!fused) return std::nullopt;
   const std::optional<Mended> mended = at_once(*fused, backend, job, question, answer);
   if (!mended) return std::nullopt;
   const std::optional<result::Result>& fastest = mended->fastest;
   const description::Scenario then = explore::scenario_of(*fastest);
-  FitChange change{
-      "a fused loss, such as Liger Kernel's or cut cross-entropy (training.loss), "
-      "with " +
-          way_and_batch(*fastest),
-      {fused->set.front(), fmt::format("training.micro_batch={}", then.training.micro_batch)},
-      fastest->tokens_per_s,
-      fastest->price_usd,
-      more_samples(backend, *fastest, question.systems, answer.simulated)};
+  FitChange change{fmt::format("{}, with {}", fused->words, way_and_batch(*fastest)), fused->set,
+                   fastest->tokens_per_s, fastest->price_usd,
+                   more_samples(backend, *fastest, question.systems, answer.simulated)};
+  change.set.push_back(fmt::format("training.micro_batch={}", then.training.micro_batch));
   for (const char* part : {"strategy", "parallel"})
     change.set.push_back(fmt::format("{}={}", part, fastest->scenario.at(part).dump()));
   constexpr double worth_saying = 1.1;
   const auto best = [](double rate, const std::optional<MoreSamples>& more) {
     return more ? std::max(rate, more->tokens_per_s) : rate;
   };
-  if (best(fastest->tokens_per_s, change.more_samples) <
-      worth_saying * best(answer.runnable->tokens_per_s, answer.more_samples))
+  const double now = answer.runnable->tokens_per_s;
+  if (fastest->tokens_per_s < worth_saying * now &&
+      best(fastest->tokens_per_s, change.more_samples) <
+          worth_saying * best(now, answer.more_samples))
     return std::nullopt;
   return change;
 }

@@ -105,7 +105,11 @@ class Search {
     const std::size_t shares = std::min(lines.size(), explore::usable_cores());
     const std::function<std::string(std::size_t)> work = [&](std::size_t share) {
       json all = json::array();
-      for (std::size_t i = share; i < lines.size(); i += shares) all.push_back(of(*lines[i]));
+      try {
+        for (std::size_t i = share; i < lines.size(); i += shares) all.push_back(of(*lines[i]));
+      } catch (const description::ScenarioError&) {
+        return std::string();  // worked out again below, whose caller knows what to say of it
+      }
       return all.dump();
     };
     explore::ChildPool pool(shares, work, shares, explore::default_limit_s, backend_.watch,

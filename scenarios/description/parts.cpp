@@ -20,8 +20,9 @@ void own_knobs(Io& io, Part& part) {
       "one pass without"},
      part.overflow_check);
   io({"pinned",
-      "pinned memory is rounded up to a power of two, as PyTorch's allocator does, or to pages",
-      "DS_PIN_MEMORY_BACKEND=native rounds to pages"},
+      "pinned memory is rounded up to a power of two, as PyTorch's allocator does, or to pages, "
+      "which DeepSpeed does at no such speed: with DS_PIN_MEMORY_BACKEND=native GPUs copy it as "
+      "they copy pageable memory"},
      part.pinned);
   io({"io_engine",
       "file: one file a tensor; direct: the drives without a file system; gds: GPUDirect Storage; "

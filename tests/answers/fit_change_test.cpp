@@ -1,4 +1,5 @@
 #include "answers/fit/box.hpp"
+#include "answers/fit/first_change.hpp"
 #include "answers/fit/fit.hpp"
 #include "explore/runs_with.hpp"
 #include "scenarios/part_catalogue.hpp"
@@ -62,8 +63,21 @@ TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
                                explore::known_systems(), scenarios::Refuse::what_cannot_run);
   EXPECT_NEAR(explore::simulate(sim(), changed.scenario).tokens_per_s,
               *answer.fused_loss->tokens_per_s, 0.005 * *answer.fused_loss->tokens_per_s);
-  question.overrides = {"training.loss=fused"};
+  question.overrides = {"training.loss=fused", "training.fused_kernels=true"};
   EXPECT_FALSE(fit(sim(), question).fused_loss);
+}
+
+// 28 heads of queries and 4 of keys: of eight GPUs four share a sample.
+TEST(FreeChanges, SplitASampleOverAsManyGpusAsCanShareItsHeads) {
+  const auto machine = box_of({"4090x8", "64G", ""}, scenarios::part_catalogue()).machine;
+  const auto now = scenarios::read_scenario(
+      {{"model", "qwen2.5-7b"}, {"machine", machine}, {"strategy", {{"system", "resident"}}}}, {},
+      explore::known_systems());
+  std::vector<std::vector<std::string>> sets;
+  for (const auto& round : free_changes(now.scenario, {}))
+    for (const FirstChange& change : round) sets.push_back(change.set);
+  EXPECT_THAT(sets,
+              testing::Contains(testing::ElementsAre("parallel.context=4", "parallel.data=2")));
 }
 
 // Checkpoints of a long sample have no room on the GPU, which costs nothing to mend.

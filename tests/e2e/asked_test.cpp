@@ -32,7 +32,8 @@ TEST(Fit, NamesWhatCostsNothingBeforeWhatOneWouldBuy) {
   std::string out = spillway("fit llama-3.1-8b --gpu 4090 --ram 64G --ssd 2T").out;
   std::replace(out.begin(), out.end(), '\n', ' ');  // sentences, wherever their lines end
   const auto place_of = [&out](const char* words) { return out.find(words); };
-  EXPECT_NE(place_of("What helps most costs nothing: a fused loss, such as Liger Kernel's"),
+  EXPECT_NE(place_of("What helps most costs nothing: training.loss fused and "
+                     "training.fused_kernels true, such as Liger Kernel's"),
             std::string::npos)
       << out;
   EXPECT_NE(place_of("What costs nothing: zero_infinity and 16 micro-batches"), std::string::npos);

@@ -195,6 +195,17 @@ TEST(CheapestRemedy, IsTheFastestOfTheSingleChanges) {
   EXPECT_EQ(simulate(sim(), *pasted).step_time_s, remedy->result.step_time_s);
 }
 
+// Whole logits of a long sample need 80 GiB; without them the card is large enough.
+TEST(CheapestRemedy, HoldsNoWholeLogitsBeforeItAsksForALargerCard) {
+  json scenario = on_gaming_box("qwen2.5-7b", "resident");
+  scenario["training"] = {{"micro_batch", 1},  {"sequence", 32768}, {"precision", "bf16_mixed"},
+                          {"method", "qlora"}, {"loss", "plain"},   {"fused_kernels", false}};
+  scenario["strategy"]["activations"] = {{"policy", "checkpoint_gpu"}};
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  EXPECT_EQ(remedy->words, "training.loss fused and training.fused_kernels true");
+}
+
 // The box of the README: 109 GiB are asked for of 64, and other systems are faster; the parts that
 // make the same system fit are named, and nothing else of it changes.
 TEST(CheapestRemedy, KeepsTheSystemAsLongAsItsPartsCanBeSmaller) {

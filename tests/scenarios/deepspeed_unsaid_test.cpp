@@ -75,6 +75,14 @@ TEST(ExportDeepSpeed, SaysThatItTakesNormsOfCopiesWhateverIsAsked) {
               Not(Contains(HasSubstr("gradients.norm"))));
 }
 
+TEST(ImportDeepSpeed, RefusesAnOptimizerThatNoCpuHasHere) {
+  EXPECT_THAT(complaints_of([] {
+                import(R"({"optimizer": {"type": "SGD"}, "zero_optimization": {"stage": 2,
+                           "offload_optimizer": {"device": "cpu"}}})");
+              }),
+              HasSubstr("the CPU optimizers of this version are Adam and Lion"));
+}
+
 TEST(ImportDeepSpeed, SaysThatStagesAreNotTaken) {
   EXPECT_THAT(notes(R"({"pipeline": {"stages": 2}})"),
               Contains("parallel.pipeline: 1, pipeline.stages is not taken; --ranks 1 and "

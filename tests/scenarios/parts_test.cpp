@@ -82,6 +82,9 @@ TEST(PartCatalogue, SaysWhatItDoesNotKnow) {
             "no \"RTX 4091\"; did you mean \"RTX 4090\"? known:");
   EXPECT_EQ(complaints_of([] { find_part(PartKind::drive, "990 pro"); }),
             "\"990 pro\" may be several drives; write 990 PRO 2TB or 990 PRO 4TB or 990 PRO 1TB");
+  // cards of other memory, whatever else their names have in common
+  for (const char* card : {"4060", "RTX 5070", "4070 super", "5060"})
+    EXPECT_EQ(complaints_of([&] { find_part(PartKind::gpu, card); }).find("no \""), 0u) << card;
   EXPECT_FALSE(complaints_of([] { find_part(PartKind::gpu, ""); }).empty());
   EXPECT_FALSE(complaints_of([] { find_part(PartKind::drive, "3T"); }).empty());
 }
