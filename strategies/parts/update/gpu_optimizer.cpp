@@ -335,6 +335,7 @@ Task<> GpuOptimizer::norm_gradients() {
   for (const models::Operator& op : updates())
     if (const std::uint32_t weight = weight_of(op); job_.holds(weight))
       largest = std::max(largest, whole ? job_.share(weight, 1) : share(weight));
+  if (largest == 0) co_return;
   const Buffer copy =
       machine_.allocate_now(TierId::gpu, rank_, Bytes(fp64_bytes * largest), Purpose::norm_copies);
   std::vector<GpuKernel> kernels;
@@ -347,7 +348,7 @@ Task<> GpuOptimizer::norm_gradients() {
                                               {resident(weight)}));
     kernels.back().bytes += static_cast<double>(bytes);  // the copy is read again
   }
-  if (!kernels.empty()) co_await machine_.run(rank_, kernels);
+  co_await machine_.run(rank_, kernels);
 }
 
 Task<> GpuOptimizer::update(const Numbers& numbers) {
