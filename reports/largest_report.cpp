@@ -80,8 +80,8 @@ view::Document largest_document(const answer::Largest& found) {
         "What stands in brackets goes on where the faster way before it has no room: another "
         "system, and where none of them has room, settings besides that cost nothing.");
   if (const Trial* best = fastest(found.batches)) {
-    document.say(
-        filled("{} is fastest at {}: {}.", {found.model, best->words, rate_words(*best->result)}));
+    document.say(filled("Of these batches {} is fastest at {}: {}.",
+                        {found.model, best->words, rate_words(*best->result)}));
     add_around(document, *best->result, found.old_prices);
   }
   return document.say(counts_words(found.counts) + " " +
