@@ -41,8 +41,7 @@ Exported export_deepspeed(const description::Scenario& scenario,
 bool shares_tensors_at_stage_3(const description::Scenario& scenario);
 
 /// The newest DeepSpeed that has every part of the scenario: the one whose configuration
-/// export_deepspeed writes without a difference; nothing where none has. Memory that is pinned
-/// exactly is a matter of its environment.
+/// export_deepspeed writes without a difference; nothing where none has.
 std::optional<DeepSpeedVersion> deepspeed_that_runs(const description::Scenario& scenario,
                                                     const std::vector<SystemInfo>& systems);
 

@@ -1,5 +1,6 @@
 #include "answers/fit/candidates.hpp"
 
+#include "explore/fused.hpp"
 #include "explore/outcomes.hpp"
 #include "explore/runs_with.hpp"
 #include "explore/ways.hpp"
@@ -74,8 +75,8 @@ class Candidates {
 
   /// The one that is said, where one is.
   std::vector<std::uint64_t> batches_for(const explore::Way& way, const Scenario& scenario) const {
-    for (const std::string& one : overrides_)
-      if (one.starts_with("training.micro_batch=")) return {scenario.training.micro_batch};
+    if (explore::name_path(overrides_, "training.micro_batch"))
+      return {scenario.training.micro_batch};
     return way.plans ? batches_of_plans : batches;
   }
 

@@ -4,6 +4,7 @@
 #include "explore/outcomes.hpp"
 #include "scenarios/read_scenario.hpp"
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace spillway::answers {
@@ -27,18 +28,20 @@ std::optional<description::Scenario> scenario_of(const nlohmann::json& base,
 
 }  // namespace
 
-std::vector<std::vector<ChangedQuestion>> changed_questions(
-    const PlanQuestion& question, const nlohmann::json& base,
-    const std::vector<answer::Trial>& trials) {
-  std::vector<std::vector<ChangedQuestion>> rounds;
+std::vector<std::vector<answer::Trial>> changed_trials(const PlanQuestion& question,
+                                                       const nlohmann::json& base,
+                                                       const std::vector<answer::Trial>& trials,
+                                                       const TrialsOf& trials_of) {
+  std::vector<std::vector<answer::Trial>> rounds;
   const std::optional<description::Scenario> now = scenario_of(base, trials);
   if (!now) return rounds;
   for (const std::vector<FirstChange>& changes : free_changes(*now, question.overrides)) {
-    std::vector<ChangedQuestion>& round = rounds.emplace_back();
+    std::vector<answer::Trial>& round = rounds.emplace_back();
     for (const FirstChange& change : changes) {
-      round.push_back({", " + change.setting, question});
-      std::vector<std::string>& overrides = round.back().question.overrides;
-      overrides.insert(overrides.end(), change.set.begin(), change.set.end());
+      PlanQuestion changed = question;
+      changed.overrides.insert(changed.overrides.end(), change.set.begin(), change.set.end());
+      std::vector<answer::Trial> more = trials_of(changed, ", " + change.setting);
+      std::move(more.begin(), more.end(), std::back_inserter(round));
     }
   }
   return rounds;

@@ -6,17 +6,18 @@
 
 namespace spillway::answers {
 
-/// A question with settings besides that cost nothing.
-struct ChangedQuestion {
-  std::string words;  ///< of its trials: ", training.loss fused"
-  PlanQuestion question;
-};
+/// The trials of a question; `with`: what its overrides set besides, for their words, such as
+/// ", training.loss fused".
+using TrialsOf = std::function<std::vector<answer::Trial>(const PlanQuestion& question,
+                                                          const std::string& with)>;
 
-/// What is tried where nothing has room: the same question with free_changes, in their rounds.
+/// What is tried where nothing has room: the trials of the same question with free_changes, in
+/// their rounds.
 ///   base    what trials override
 ///   trials  of the question as it is; none, where all of them are refused
-std::vector<std::vector<ChangedQuestion>> changed_questions(
-    const PlanQuestion& question, const nlohmann::json& base,
-    const std::vector<answer::Trial>& trials);
+std::vector<std::vector<answer::Trial>> changed_trials(const PlanQuestion& question,
+                                                       const nlohmann::json& base,
+                                                       const std::vector<answer::Trial>& trials,
+                                                       const TrialsOf& trials_of);
 
 }  // namespace spillway::answers

@@ -229,14 +229,11 @@ struct Asked {
 TrainingWays all_ways(const PlanQuestion& question, const std::string& model, const json& base) {
   TrainingWays ways;
   ways.add(ways_to_train(question, model));
-  for (const auto& round : changed_questions(question, base, ways.trials)) {
-    std::vector<Trial> trials;
-    for (const ChangedQuestion& changed : round) {
-      std::vector<Trial> more = ways_to_train(changed.question, model, changed.words);
-      std::move(more.begin(), more.end(), std::back_inserter(trials));
-    }
-    ways.add(std::move(trials));
-  }
+  const TrialsOf with = [&](const PlanQuestion& changed, const std::string& words) {
+    return ways_to_train(changed, model, words);
+  };
+  for (std::vector<Trial>& round : changed_trials(question, base, ways.trials, with))
+    ways.add(std::move(round));
   return ways;
 }
 

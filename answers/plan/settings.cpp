@@ -82,13 +82,11 @@ bool may_have_room(const Trial& trial) {
 void add_changed(const explore::Backend& backend, const PlanQuestion& question, const json& base,
                  BestSettings& answer) {
   if (explore::fastest(answer.trials)) return;
-  for (const auto& round : changed_questions(question, base, answer.trials)) {
+  const TrialsOf with = [&](const PlanQuestion& changed, const std::string& words) {
+    return trials_of(changed, answer.model, words);
+  };
+  for (std::vector<Trial>& trials : changed_trials(question, base, answer.trials, with)) {
     if (!backend.goes_on()) return;
-    std::vector<Trial> trials;
-    for (const ChangedQuestion& changed : round) {
-      std::vector<Trial> more = trials_of(changed.question, answer.model, changed.words);
-      std::move(more.begin(), more.end(), std::back_inserter(trials));
-    }
     try_fastest(backend, base, trials, 1, answer.counts);
     if (!explore::fastest(trials)) continue;
     std::copy_if(trials.begin(), trials.end(), std::back_inserter(answer.trials), may_have_room);

@@ -21,9 +21,12 @@ constexpr std::uint64_t searched(bool wide) { return wide ? 7 : 11; }
 /// max.
 constexpr double search_traffic(bool wide) { return wide ? 30 : 36; }
 
-bool copies(const description::Scenario& scenario) {
-  return scenario.strategy.gradients.norm == description::GradientNorm::fp64 &&
-         norms_on_the_way(scenario);
+bool in_fp64(const description::Scenario& scenario) {
+  return scenario.strategy.gradients.norm == description::GradientNorm::fp64;
+}
+
+bool stay(const description::Scenario& scenario) {
+  return scenario.strategy.gradients.policy == description::GradientPolicy::resident;
 }
 
 }  // namespace
@@ -31,7 +34,7 @@ bool copies(const description::Scenario& scenario) {
 bool norms_on_the_way(const description::Scenario& scenario) {
   const description::Strategy& strategy = scenario.strategy;
   const description::GradientsPart& gradients = strategy.gradients;
-  if (gradients.policy == description::GradientPolicy::resident) return false;
+  if (stay(scenario)) return false;
   return lands_in_states(scenario) ||
          (gradients.convert == description::ConvertOn::gpu && gradients.slabs == 0 &&
           (!updates_in_backward(gradients.policy) || strategy.optimizer.roll_back) &&
@@ -39,23 +42,25 @@ bool norms_on_the_way(const description::Scenario& scenario) {
 }
 
 std::uint64_t norm_copies(const description::Scenario& scenario, const TensorRow& row) {
-  if (!copies(scenario) || !row.trainable()) return 0;
-  if (!lands_in_states(scenario))
-    return fp64_bytes * std::min(row.share(row.shards.state_ways()), most_at_once);
+  if (!in_fp64(scenario) || !row.trainable()) return 0;
+  const std::uint64_t share = row.share(row.shards.state_ways());
+  if (stay(scenario)) return fp64_bytes * (scenario.parallel.zero_stage < 3 ? row.elements : share);
+  if (!norms_on_the_way(scenario)) return 0;
+  if (!lands_in_states(scenario)) return fp64_bytes * std::min(share, most_at_once);
   // the rank that updates a tensor looks at all of it
   return std::max(fp64_bytes, searched(is_wide(row))) * row.elements;
 }
 
 double norm_traffic(const description::Scenario& scenario, const TensorRow& row,
                     std::uint64_t elements) {
-  if (!copies(scenario)) return 0;
+  if (!in_fp64(scenario) || !norms_on_the_way(scenario)) return 0;
   const double search = lands_in_states(scenario) ? search_traffic(is_wide(row)) : 0;
   return static_cast<double>(elements) * (2 * fp64_bytes + search);
 }
 
 void add_norm_copies(LayerPlans& plans, const description::Scenario& scenario,
                      const TensorTable& tensors) {
-  if (!copies(scenario)) return;
+  if (!norms_on_the_way(scenario)) return;
   for (LayerPlan& plan : plans.layers)
     for (const LayerWeight& slot : plan.weights)
       if (slot.owned)

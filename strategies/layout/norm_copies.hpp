@@ -4,11 +4,12 @@
 
 namespace spillway::strategies {
 
-/// What norms of gradients copy, with `gradients.norm` fp64, of those that leave the GPU: where
+/// What norms of gradients copy, with `gradients.norm` fp64. Of those that leave the GPU: where
 /// they land in states all of a tensor, for the norm and then for the search for infinities; from
-/// the flat buffer 250,000,000 elements at once, for the norm.
+/// the flat buffer 250,000,000 elements at once, for the norm. Of those that stay, before an
+/// update: all of a tensor, in stage 3 the rank's share.
 ///   Source  DeepSpeed stage_1_and_2.py, set_norm_for_param_grad_in_gpu and, from 0.13.3 on,
-///           _has_inf_or_nan; stage3.py, _constant_buffered_norm2
+///           _has_inf_or_nan; stage3.py, _constant_buffered_norm2; get_grad_norm_direct of both
 
 /// Bytes an element of a copy in fp64.
 inline constexpr std::uint64_t fp64_bytes = 8;

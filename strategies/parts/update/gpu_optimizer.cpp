@@ -324,20 +324,15 @@ Task<> GpuOptimizer::update_flattened(const Numbers& numbers) {
 /// One after the other, each through a copy in fp64 (gradients.norm).
 ///   Source  DeepSpeed stage_1_and_2.py and stage3.py, get_grad_norm_direct
 Task<> GpuOptimizer::norm_gradients() {
-  const description::GradientsPart& part = job_.scenario.strategy.gradients;
   // those that leave for the CPU are normed on their way, and with them what stays
-  if (part.norm != description::GradientNorm::fp64 ||
-      part.policy != description::GradientPolicy::resident)
-    co_return;
-  // below stage 3 a tensor is the one rank's that updates it
-  const bool whole = job_.scenario.parallel.zero_stage < 3;
+  if (job_.scenario.strategy.gradients.policy != description::GradientPolicy::resident) co_return;
   std::uint64_t largest = 0;
   for (const models::Operator& op : updates())
     if (const std::uint32_t weight = weight_of(op); job_.holds(weight))
-      largest = std::max(largest, whole ? job_.share(weight, 1) : share(weight));
+      largest = std::max(largest, norm_copies(job_.scenario, job_.row(weight)));
   if (largest == 0) co_return;
   const Buffer copy =
-      machine_.allocate_now(TierId::gpu, rank_, Bytes(fp64_bytes * largest), Purpose::norm_copies);
+      machine_.allocate_now(TierId::gpu, rank_, Bytes(largest), Purpose::norm_copies);
   std::vector<GpuKernel> kernels;
   for (const models::Operator& op : updates()) {
     const std::uint32_t weight = weight_of(op);
