@@ -102,6 +102,19 @@ void scale(const RawCpuKernel& kernel, Team& team) {
             team);
 }
 
+void pack_first_values(const WorkContext& context, const RawOperand& operand,
+                       std::uint64_t first_element, Team& team) {
+  const Lowering& lowering = *context.lowering;
+  const Packing packing = packing_of(context, operand, first_element);
+  const InitialRule rule = initial_rule(*lowering.model, operand.index);
+  const RandomStream stream = initial_stream(lowering.seed, operand.index);
+  const WeightSlice slice = context.part_of(operand.index).slice;
+  team.run(packing.parts(), [&](std::size_t part) {
+    pack_initial_part(rule, stream, slice, packing, part, operand.data);
+  });
+  std::memset(operand.data + packing.bytes(), 0, operand.bytes - packing.bytes());
+}
+
 void first_values(const WorkContext& context, const RawCpuKernel& kernel, Team& team) {
   constexpr std::uint64_t part = 1u << 16;
   for (const RawOperand& operand : kernel.operands) {
@@ -110,6 +123,10 @@ void first_values(const WorkContext& context, const RawCpuKernel& kernel, Team& 
       continue;
     }
     const Lowering& lowering = *context.lowering;
+    if (operand.packed) {
+      pack_first_values(context, operand, kernel.first_element, team);
+      continue;
+    }
     const std::uint64_t width = size_of(operand.type), room = operand.bytes / width;
     const WorkContext::Part own = context.part_of(operand.index);
     const std::uint64_t first = kernel.first_element, count = own.slice.count(first, room);

@@ -20,9 +20,22 @@ void initialize(Primitives& device, const WorkContext& context, const RawGpuKern
   if (count < room) device.zero(into.data + count * width, (room - count) * width);
 }
 
+/// The same of a matrix whose numbers are packed.
+void pack(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
+          const RawOperand& operand) {
+  const Lowering& lowering = *context.lowering;
+  const Packing packing = packing_of(context, operand, kernel.first_element);
+  device.initialize_packed(initial_rule(*lowering.model, operand.index),
+                           initial_stream(lowering.seed, operand.index),
+                           context.part_of(operand.index).slice, packing, operand.data);
+  device.zero(operand.data + packing.bytes(), operand.bytes - packing.bytes());
+}
+
 void first_values(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
   for (const RawOperand& operand : kernel.operands) {
-    if (operand.role == Role::weight || operand.role == Role::master)
+    if (operand.packed)
+      pack(device, context, kernel, operand);
+    else if (operand.role == Role::weight || operand.role == Role::master)
       initialize(device, context, kernel, operand.index, operand.output(),
                  operand.bytes / size_of(operand.type));
     else
@@ -186,6 +199,14 @@ void compute(Primitives& device, const WorkContext& context, const RawGpuKernel&
 }
 
 }  // namespace
+
+Packing packing_of(const WorkContext& context, const RawOperand& operand,
+                   std::uint64_t first_element) {
+  const std::optional<Packing> packing = packing_of(*context.lowering, operand.index);
+  ENSURE(packing && packing->bytes() <= operand.bytes && first_element == 0,
+         "a share of packed numbers is to be made");
+  return *packing;
+}
 
 WorkContext::Part WorkContext::part_of(std::uint32_t weight) const {
   const models::Workload& workload = lowering->program->workload;

@@ -14,8 +14,9 @@
 namespace spillway::hw_backend {
 
 /// Of a type that kernels compute with.
+inline bool is_element(strategies::ElementType type) { return description::bits_of(type) >= 16; }
 inline Element element(strategies::ElementType type) {
-  ENSURE(description::bits_of(type) >= 16, "an operand of numbers that no kernel computes with");
+  ENSURE(is_element(type), "an operand of numbers that no kernel computes with");
   return static_cast<Element>(type);
 }
 
@@ -24,6 +25,7 @@ struct RawOperand {
   std::uint64_t bytes = 0;
   strategies::Role role = strategies::Role::any;
   Element type = Element::fp32;
+  bool packed = false;  ///< as packing_of() says: no elements of a type
   bool fresh = false;
   std::uint32_t index = 0;
 
@@ -31,7 +33,8 @@ struct RawOperand {
       : data(bound.view.data()),
         bytes(bound.view.bytes),
         role(bound.role),
-        type(element(bound.type)),
+        type(is_element(bound.type) ? element(bound.type) : Element::fp32),
+        packed(!is_element(bound.type)),
         fresh(bound.fresh),
         index(bound.index) {}
   Output output() const { return {data, type}; }
@@ -91,6 +94,11 @@ AdamNumbers adam_numbers(const description::Scenario& scenario, const strategies
 /// Of an optimizer that keeps a momentum alone.
 MomentumNumbers momentum_numbers(const description::Scenario& scenario,
                                  const strategies::Numbers& numbers);
+
+/// How the matrix lies in the operand's memory, which padding may follow.
+///   Throws  InternalError where it is a share: blocks of numbers are not cut
+Packing packing_of(const WorkContext& context, const RawOperand& operand,
+                   std::uint64_t first_element);
 
 /// Enqueues the kernel.  loss  memory that the device can write; see execute.hpp
 void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,

@@ -61,7 +61,10 @@ void weight_norms(const Call& call) {
     return copy.read();
   };
   Output sum = workspace.take(matrix.elements);
-  call.device.convert(matrix.elements, matrix.read(), sum);
+  if (matrix.packing)
+    call.device.unpack(*matrix.packing, matrix.data, sum);
+  else
+    call.device.convert(matrix.elements, matrix.read(), sum);
   sum.add = true;
   Product product{outputs, inputs, rank};
   product.a = {in_type(up), rank};

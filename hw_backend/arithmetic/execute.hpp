@@ -3,6 +3,7 @@
 #include "hw_backend/arithmetic/primitives.hpp"
 #include "models/step_program.hpp"
 
+#include <optional>
 #include <span>
 
 namespace spillway::hw_backend {
@@ -48,6 +49,9 @@ void require_support(const models::Model& model, const models::Workload& workloa
 void execute(Primitives& device, const Lowering& lowering, const models::Operator& op,
              std::span<const Bound> operands, std::byte* workspace, const Moment& moment,
              double* loss);
+
+/// How `tensor` of the program is packed; none: each of its elements lies by itself.
+std::optional<Packing> packing_of(const Lowering& lowering, models::TensorId tensor);
 
 /// How weight `weight` of `model` begins: norms 1, biases 0, matrices nearly normal with deviation
 /// 0.02, those that write to the residual stream divided by the root of their number; of an adapter

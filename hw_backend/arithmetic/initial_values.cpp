@@ -1,6 +1,8 @@
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/arithmetic/host_primitives.hpp"
 
+#include "models/formats.hpp"
+
 #include <cmath>
 
 namespace spillway::hw_backend {
@@ -46,6 +48,21 @@ void initial_values(const models::Model& model, std::uint64_t seed, std::uint32_
                     const WeightSlice& slice) {
   HostPrimitives().initialize(initial_rule(model, weight), initial_stream(seed, weight), slice,
                               first, count, values);
+}
+
+std::optional<Packing> packing_of(const Lowering& lowering, models::TensorId tensor) {
+  const models::Workload& w = lowering.program->workload;
+  const auto& weights = lowering.model->weights;
+  if (w.base == description::BaseType::bf16 || tensor >= weights.size()) return std::nullopt;
+  const models::NumberFormat format =
+      models::Formats(w.precision, w.optimizer, w.states, w.adapters, w.base)
+          .numbers(weights[tensor]);
+  if (!format.is_packed()) return std::nullopt;
+  const Packing packing{lowering.program->tensors[tensor].elements, format.block,
+                        format.scale_block};
+  ENSURE(packing.bytes() == lowering.program->tensors[tensor].bytes.value(),
+         weights[tensor].name + " is packed in other bytes than its format has");
+  return packing;
 }
 
 }  // namespace spillway::hw_backend

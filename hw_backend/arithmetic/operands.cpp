@@ -163,7 +163,9 @@ Operand OperandReader::take() {
          call_.op.name + " has no memory for " + tensor.name);
   taken.data = bound->data;
   taken.elements = tensor.elements;
-  taken.type = tensor.bytes.value() == 2 * tensor.elements ? call_.element() : Element::fp32;
+  taken.packing = packing_of(call_.lowering, operand.tensor);
+  const bool in_kernel_type = taken.packing || tensor.bytes.value() == 2 * tensor.elements;
+  taken.type = in_kernel_type ? call_.element() : Element::fp32;
   taken.add = operand.access == models::Access::read_write && !bound->fresh;
   return taken;
 }

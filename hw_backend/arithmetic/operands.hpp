@@ -2,6 +2,7 @@
 
 #include "hw_backend/arithmetic/execute.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace spillway::hw_backend {
@@ -56,6 +57,7 @@ struct Operand {
   std::uint64_t elements = 0;
   bool add = false;                              ///< read_write and not fresh
   const models::WeightTensor* weight = nullptr;  ///< of weights and their gradients
+  std::optional<Packing> packing{};              ///< its numbers, of that type, are packed
 
   Input read() const { return {data, type}; }
   /// Overwrites, or sums where the step program accumulates.

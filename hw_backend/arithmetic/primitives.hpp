@@ -1,5 +1,6 @@
 #pragma once
 
+#include "hw_backend/arithmetic/packing.hpp"
 #include "hw_backend/arithmetic/random.hpp"
 #include "hw_backend/arithmetic/routing.hpp"
 #include "hw_backend/arithmetic/weight_slice.hpp"
@@ -334,6 +335,12 @@ class Primitives {
                   std::uint64_t count, Output values) {
     initialize(rule, stream, WeightSlice(), first, count, values);
   }
+  /// All of what `slice` takes of a matrix that begins by `rule`, packed.
+  virtual void initialize_packed(const InitialRule& rule, const RandomStream& stream,
+                                 const WeightSlice& slice, const Packing& packing,
+                                 std::byte* packed) = 0;
+  /// y [packing.elements] = the numbers of `packed`.
+  virtual void unpack(const Packing& packing, const std::byte* packed, Output y) = 0;
   virtual void zero(std::byte* data, std::uint64_t bytes) = 0;
 
   // ---- Flags

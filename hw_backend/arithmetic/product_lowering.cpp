@@ -77,13 +77,17 @@ std::vector<Group> groups_of(const Call& call, const Operands& operands, std::ui
   return groups;
 }
 
-/// The matrix of `group` as products read it: of another type than what it multiplies, a copy in
-/// the workspace, where the next group's takes its place.
+/// The matrix of `group` as products read it: packed or of another type than what it multiplies, a
+/// copy in the workspace, where the next group's takes its place.
 Input multiplied(const Call& call, const Operand& matrix, const Group& group, const Cut& cut,
                  Element type) {
+  const Output copy{call.workspace, type, false};
+  if (matrix.packing) {
+    call.device.unpack(*matrix.packing, matrix.data, copy);
+    return copy.read();
+  }
   const Input own = from(matrix.read(), group.matrix_offset(cut));
   if (matrix.type == type) return own;
-  const Output copy{call.workspace, type, false};
   call.device.convert(cut.inputs * cut.all_outputs, own, copy);
   return copy.read();
 }

@@ -99,9 +99,6 @@ void refuse_tensor_ranks(const models::Model& model, const models::Workload& wor
 /// Formats, optimizers and data that are simulated only.
 void refuse_methods(const models::Model& model, const models::Workload& workload,
                     Refusals& refuse) {
-  refuse(workload.base != description::BaseType::bf16 && model.has_adapters(), "training.lora.base",
-         "no device computes with weights in " + std::string(name_of(workload.base)) + " for real",
-         "write bf16; simulate knows more");
   refuse(workload.precision == description::Precision::fp8, "training.precision",
          "no device multiplies in fp8 for real", "write bf16_mixed; simulate knows more");
   const bool first = std::any_of(model.weights.begin(), model.weights.end(),

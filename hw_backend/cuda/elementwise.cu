@@ -226,6 +226,23 @@ struct Initial {
   }
 };
 
+struct Unpack {
+  Packing packing;
+  const std::byte* packed;
+  __device__ void operator()(std::uint64_t first, std::uint64_t n, Eights<1, 1>& f) const {
+    unpack_some(packing, packed, first, n, f.out[0].value);
+  }
+};
+
+/// A thread packs a part: once a run.
+__global__ void pack(InitialRule rule, RandomStream stream, WeightSlice slice, Packing packing,
+                     std::byte* packed) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
+  for (std::uint64_t part = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
+       part < packing.parts(); part += stride)
+    pack_initial_part(rule, stream, slice, packing, part, packed);
+}
+
 template <class Work, int ins, int outs>
 void start(cudaStream_t stream, const char* name, std::uint64_t count,
            const Operands<ins, outs>& operands, const Work& work) {
@@ -295,6 +312,18 @@ void CudaPrimitives::initialize(const InitialRule& rule, const RandomStream& str
                                 Output values) {
   start<on_device::Initial, 1, 1>(stream_, "initialize", count, {{Input()}, {values}},
                                   {rule, stream, slice, first});
+}
+
+void CudaPrimitives::initialize_packed(const InitialRule& rule, const RandomStream& stream,
+                                       const WeightSlice& slice, const Packing& packing,
+                                       std::byte* packed) {
+  launch(stream_, "initialize_packed", on_device::pack,
+         divided_up(packing.parts(), block_threads), rule, stream, slice, packing, packed);
+}
+
+void CudaPrimitives::unpack(const Packing& packing, const std::byte* packed, Output y) {
+  start<on_device::Unpack, 1, 1>(stream_, "unpack", packing.elements, {{Input()}, {y}},
+                                 {packing, packed});
 }
 
 void CudaPrimitives::zero(std::byte* data, std::uint64_t bytes) {

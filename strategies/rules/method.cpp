@@ -81,7 +81,10 @@ constexpr Rule method_rows[] = {
      .why = [](const Case& c) { return "a cut of adapters " + not_with_method(c); },
      .hint = "write 1, and parallel.data for more GPUs"},
     {.path = "parallel.pipeline",
-     .holds = [](const Case& c) { return trains_all(c) || c.parallel().pipeline == 1; },
+     .holds =
+         [](const Case& c) {
+           return c.training().method != Method::frozen || c.parallel().pipeline == 1;
+         },
      .why = [](const Case& c) { return "a pipeline " + not_with_method(c); },
      .hint = "write 1, and parallel.data for more GPUs"},
     {.path = "strategy.system",

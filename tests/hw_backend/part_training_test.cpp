@@ -40,6 +40,10 @@ TEST(TrainingOfAPart, EndsWhereTheReferenceDoes) {
       {"fp32_dora",
        {"training.method=lora", "training.lora.dora=true", "training.lora.adapters=fp32",
         "training.lora.targets=all_linear"}},
+      {"4_bits", {"training.method=qlora", "training.lora.targets=all_linear"}},
+      {"8_bits",
+       {"training.method=qlora", "training.lora.base=int8", "training.lora.dora=true",
+        "training.gradient_accumulation=2"}},
       {"frozen_layers",
        {"training.method=frozen", R"(training.frozen=["embeddings","layers.0","lm_head"])"}},
   };

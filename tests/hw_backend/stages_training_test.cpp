@@ -72,6 +72,8 @@ TEST_P(Stages, EndThereWhateverTheOrderOfTheirPasses) {
 
 const Way stage_ways[] = {
     {"two", {}},
+    {"adapters", {"training.method=lora", "training.lora.targets=all_linear"}},
+    {"adapters_beside_4_bits", {"training.method=qlora", "training.lora.targets=all_linear"}},
 #ifndef SPILLWAY_SANITIZED
     {"fp32", {"training.precision=fp32"}},
     {"fp16_checked", {"training.precision=fp16_mixed", "strategy.overflow_check=fused"}},

@@ -172,6 +172,27 @@ void first_values(Device& device, Report& report) {
   }
 }
 
+/// Of a slice with padding behind it; neither blocks nor blocks of scales are all full.
+void packed_numbers(Device& device, Report& report) {
+  Session session(device, report);
+  const RandomStream stream = random_stream(RandomUse::initial_values, {});
+  WeightSlice slice;
+  slice.elements = some - 5;
+  for (const Packing& packing :
+       {Packing{some, 37, 0}, Packing{some, 64, 4}, Packing{some, 64, 256}})
+    for (const Element type : all_types) {
+      Operand packed(device, (packing.bytes() + 1) / 2, Element::fp16, 1);
+      Operand y(device, some, type, 2);
+      session.both([&](Primitives& p, Side side) {
+        p.zero(packed.data(side), packed.bytes());
+        p.initialize_packed({0.5f, 0.02f}, stream, slice, packing, packed.data(side));
+        p.unpack(packing, packed.data(side), y.out(side));
+      });
+      session.equal("packed", packed);
+      session.equal("unpacked", y);
+    }
+}
+
 void zeros(Device& device, Report& report) {
   Session session(device, report);
   Operand x(device, some, Element::fp16, 1);
@@ -194,6 +215,7 @@ std::span<const Check> element_checks() {
       {"GatesMayWorkInPlace", gates_in_place},
       {"DropoutDropsWhatTheProcessorDrops", dropouts},
       {"FirstValuesHaveTheBitsOfTheProcessors", first_values},
+      {"PackedNumbersHaveTheBitsOfTheProcessors", packed_numbers},
       {"ZerosAreWhereTheyWereAskedFor", zeros},
   };
   return checks;

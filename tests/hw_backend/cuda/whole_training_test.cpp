@@ -114,12 +114,14 @@ TEST(OnCuda, TrainingOnBothSidesEndsAsResidentTrainingDoes) {
   }
 }
 
-/// Adapters with magnitudes, and momenta that the CPU renews.
+/// Adapters with magnitudes, or beside matrices in 4 bits, and momenta that the CPU renews.
 TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
   const DevicesUnderTest devices = devices_under_test();
   if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
   const Overrides dora{"training.sequence=8", "training.method=lora", "training.lora.dora=true",
                        "training.lora.targets=all_linear"};
+  const Overrides packed{"training.sequence=8", "training.method=qlora",
+                         "training.lora.targets=all_linear"};
   const Overrides lion{"training.sequence=8", "training.optimizer=lion"};
   const Overrides experts{"training.sequence=8",
                           "model.model_type=qwen2_moe",
@@ -128,7 +130,7 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
                           "model.moe_intermediate_size=512",
                           "model.shared_expert_intermediate_size=256",
                           R"(training.expert_load={"zipf": 1.2})"};
-  for (const Overrides& overrides : {dora, lion, experts}) {
+  for (const Overrides& overrides : {dora, packed, lion, experts}) {
     SCOPED_TRACE(overrides.back());
     const description::Scenario scenario =
         small_training("zero_infinity", overrides, {.blocks = 1});
