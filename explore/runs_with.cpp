@@ -35,6 +35,43 @@ std::string megatron(const Scenario& scenario) {
   return in_bf16 ? "Megatron-LM with --grad-reduce-in-bf16" : "Megatron-LM";
 }
 
+/// One process has all GPUs, each with layers of its own: one of them works at a time.
+bool goes_stage_by_stage(const Scenario& scenario) {
+  const description::Parallel& parallel = scenario.parallel;
+  const bool in_turn =
+      parallel.schedule == description::PipelineSchedule::sequential ||
+      (scenario.training.gradient_accumulation == 1 && !parallel.splits_backward() &&
+       description::has_adapters(scenario.training.method));
+  return parallel.pipeline > 1 && in_turn && parallel.pieces() == 1 && parallel.replicas() == 1 &&
+         parallel.tensor == 1 && scenario.machine.nodes == 1 &&
+         scenario.training.precision != description::Precision::fp8;
+}
+
+/// Adapters of ranks that share layers, samples' tokens or experts.
+///   Source  Axolotl, sequence and expert parallelism, with matrices in 4 bits too;
+///           Megatron-Bridge, PEFT: LoRA and DoRA beside all kinds of ranks, of bf16 matrices
+RunsWith of_adapters_on_model_ranks(const Scenario& scenario) {
+  const description::Parallel& parallel = scenario.parallel;
+  if (parallel.tensor == 1 && parallel.pipeline == 1) return {"Axolotl", true};
+  const bool narrow = scenario.training.lora.base != description::BaseType::bf16;
+  if (narrow || parallel.splits_backward()) return {nobody, false};
+  return {"Megatron-Bridge", true};
+}
+
+/// Any training of such ranks.
+RunsWith of_model_ranks(const Scenario& scenario) {
+  const description::Parallel& parallel = scenario.parallel;
+  if (goes_stage_by_stage(scenario)) return {"Transformers with device_map auto", true};
+  if (parallel.pipeline > 1 && parallel.schedule == description::PipelineSchedule::sequential)
+    return {nobody, false};
+  if (description::has_adapters(scenario.training.method))
+    return of_adapters_on_model_ranks(scenario);
+  if (parallel.splits_backward()) return {"Megatron-LM with the authors' zero bubble", true};
+  std::string who = megatron(scenario);
+  if (const auto also = deepspeed(scenario)) who += ", " + also->program;
+  return {who, true};
+}
+
 /// Nothing leaves the GPUs.
 RunsWith trainer(const Scenario& scenario) {
   const Strategy& parts = scenario.strategy;
@@ -52,12 +89,8 @@ RunsWith trainer(const Scenario& scenario) {
   if (!plain) return deepspeed(scenario).value_or(RunsWith{nobody, false});
   const description::Parallel& parallel = scenario.parallel;
   if (parts.weights.experts_on_cpu()) return {"KTransformers with LLaMA-Factory", true};
-  if (parallel.splits_backward()) return {"Megatron-LM with the authors' zero bubble", true};
-  if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1) {
-    std::string who = megatron(scenario);
-    if (const auto also = deepspeed(scenario)) who += ", " + also->program;
-    return {who, true};
-  }
+  if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1)
+    return of_model_ranks(scenario);
   const bool sharded = parallel.data > 1 && parallel.zero_stage > 0;
   if (scenario.training.precision == description::Precision::fp8)
     return {sharded ? "PyTorch (FSDP) with Transformer Engine" : "PyTorch with Transformer Engine",

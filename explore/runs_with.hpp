@@ -10,6 +10,9 @@ namespace spillway::explore {
 ///   "DeepSpeed", with the version where it matters: it has every part that the scenario has, which
 ///   is to say that scenarios/export_deepspeed can write its configuration
 ///   "PyTorch", "Megatron-LM"  all stays on the GPUs, alone, or shared by layers
+///   "Transformers with device_map auto"  ... of a pipeline one stage works at a time
+///   "Axolotl", "Megatron-Bridge"  ... of ranks that share samples or layers, and adapters are
+///   trained
 ///   "Megatron-LM with the authors' zero bubble"  ... whose stages split their backwards
 ///   "Colossal-AI"             Gemini with the parts that it has
 ///   "the authors' code of X"  published with a paper; their models and machines, not maintained

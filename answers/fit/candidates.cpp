@@ -40,10 +40,16 @@ CardSplit by_data(const Cards& cards) { return {"", {set("data", cards.nodes * c
 /// By layers and inside them, which wants whole layers on the cards.
 std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario) {
   std::vector<CardSplit> splits;
-  if (cards.own > 1 && scenario.strategy.system == "resident")
-    for (const char* how : {"tensor", "pipeline"})
-      splits.push_back({fmt::format(", {} {}", how, cards.own),
-                        {set("data", cards.nodes), set(how, cards.own)}});
+  if (cards.own == 1 || scenario.strategy.system != "resident") return splits;
+  for (const char* how : {"tensor", "pipeline"})
+    splits.push_back(
+        {fmt::format(", {} {}", how, cards.own), {set("data", cards.nodes), set(how, cards.own)}});
+  // what trains adapters of packed matrices has one stage at work
+  if (description::has_adapters(scenario.training.method) &&
+      scenario.training.gradient_accumulation > 1)
+    splits.push_back(
+        {fmt::format(", pipeline {}, one stage at a time", cards.own),
+         {set("data", cards.nodes), set("pipeline", cards.own), "parallel.schedule=sequential"}});
   return splits;
 }
 

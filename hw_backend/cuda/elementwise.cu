@@ -317,8 +317,8 @@ void CudaPrimitives::initialize(const InitialRule& rule, const RandomStream& str
 void CudaPrimitives::initialize_packed(const InitialRule& rule, const RandomStream& stream,
                                        const WeightSlice& slice, const Packing& packing,
                                        std::byte* packed) {
-  launch(stream_, "initialize_packed", on_device::pack,
-         divided_up(packing.parts(), block_threads), rule, stream, slice, packing, packed);
+  launch(stream_, "initialize_packed", on_device::pack, divided_up(packing.parts(), block_threads),
+         rule, stream, slice, packing, packed);
 }
 
 void CudaPrimitives::unpack(const Packing& packing, const std::byte* packed, Output y) {

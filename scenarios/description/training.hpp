@@ -312,15 +312,18 @@ inline constexpr auto names_of<ContextKind> = in_order("ulysses", "ring");
 ///          weights, which wait where nothing else is to do (ZB-H1: no more micro-batches are held
 ///          than 1F1B holds on its first stage). Source  Qi et al.: Zero Bubble Pipeline
 ///          Parallelism (ICLR 2024), 2.2 and figure 2
+///   sequential  one micro-batch at a time goes through all stages and back: one stage works, the
+///          others wait. Source  Transformers and Accelerate, device_map "auto"
 enum class PipelineSchedule : std::uint8_t {
   one_forward_one_backward,
   gpipe,
   interleaved,
-  zero_bubble
+  zero_bubble,
+  sequential
 };
 template <>
 inline constexpr auto names_of<PipelineSchedule> = in_order("1f1b", "gpipe", "interleaved",
-                                                            "zero_bubble");
+                                                            "zero_bubble", "sequential");
 
 struct Parallel {
   std::uint64_t data = 1, tensor = 1, pipeline = 1, zero_stage = 3;
@@ -342,6 +345,8 @@ struct Parallel {
   std::uint64_t pieces() const {
     return pipeline > 1 && schedule == PipelineSchedule::interleaved ? virtual_stages : 1;
   }
+  /// A stage has one micro-batch at a time under way.
+  bool one_at_a_time() const { return pipeline == 1 || schedule == PipelineSchedule::sequential; }
   /// Gradients of weights are computed apart from those of what comes into a layer.
   bool splits_backward() const { return pipeline > 1 && schedule == PipelineSchedule::zero_bubble; }
   /// Data-parallel ranks that hold the same experts.

@@ -152,6 +152,7 @@ std::uint64_t forwards_ahead(const StagePlace& at) {
   const std::uint64_t behind = at.stages - 1 - at.stage;
   if (at.pieces > 1)
     return std::min(2 * behind + (at.pieces - 1) * at.stages, at.micro_batches * at.pieces);
+  if (at.schedule == PipelineSchedule::sequential) return 0;
   if (at.schedule == PipelineSchedule::gpipe && at.stages > 1) return at.micro_batches;
   return std::min(behind, at.micro_batches);
 }

@@ -39,7 +39,7 @@ struct StagePlace {
 
 /// Forwards, each of a piece, that a stage has done when its first backward begins, the one just
 /// before that not counted: of 1F1B and ZB-H1 min(stages - 1 - stage, micro_batches), of GPipe all,
-/// interleaved 2 (stages - 1 - stage) + (pieces - 1) stages, at most all.
+/// sequential none, interleaved 2 (stages - 1 - stage) + (pieces - 1) stages, at most all.
 ///   Source  Megatron-LM, core/pipeline_parallel/schedules.py, num_warmup_microbatches
 std::uint64_t forwards_ahead(const StagePlace& at);
 
@@ -48,8 +48,8 @@ std::uint64_t forwards_ahead(const StagePlace& at);
 std::uint64_t micro_batches_under_way(const StagePlace& at);
 
 /// The step of a stage. A pipeline of one stage has each backward behind its forward.
-///   Exchanges    1F1B and GPipe: in pairs as Megatron-LM has them, so that neighbours that wait
-///                for each other meet
+///   Exchanges    1F1B, GPipe and sequential: in pairs as Megatron-LM has them, so that neighbours
+///                that wait for each other meet
 ///   Interleaved  `stages` forwards of a piece in a row, then as many of the next, backwards the
 ///                other way round; inputs come a pass ahead, as with Megatron-LM's
 ///                overlap_p2p_comm, which is its default here. `stages` divide the micro-batches

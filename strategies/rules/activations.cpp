@@ -114,13 +114,14 @@ constexpr Rule activations_rows[] = {
     {.path = "strategy.activations.policy",
      .holds =
          [](const Case& c) {
-           return !has_streaming_stages(c) || policy_of(c) == ActivationPolicy::keep ||
+           return !has_streaming_stages(c) || c.parallel().one_at_a_time() ||
+                  policy_of(c) == ActivationPolicy::keep ||
                   policy_of(c) == ActivationPolicy::checkpoint_gpu ||
                   policy_of(c) == ActivationPolicy::tensor_cache;
          },
      .why = "several micro-batches of a pipeline stage are under way at once, which this policy "
             "does not tell apart",
-     .hint = "use keep, recompute or tensor_cache, or parallel.pipeline 1"},
+     .hint = "use keep, recompute or tensor_cache, or parallel.schedule sequential"},
     {.path = "strategy.activations.policy",
      .holds =
          [](const Case& c) {

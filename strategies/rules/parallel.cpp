@@ -133,7 +133,7 @@ constexpr Rule parallel_rows[] = {
            return c.parts().system +
                   " plans whole steps, whose passes wait for what stages hand over";
          },
-     .hint = "write 1f1b or gpipe"},
+     .hint = "write 1f1b, gpipe or sequential"},
     {.path = "training.gradient_accumulation",
      .ground = Ground::contradiction,
      .holds =
@@ -185,7 +185,7 @@ constexpr Rule parallel_rows[] = {
                   " read what lies further back than the block before: its way would lead several "
                   "times through each stage";
          },
-     .hint = "write 1f1b, gpipe or zero_bubble"},
+     .hint = "write 1f1b, gpipe, zero_bubble or sequential"},
     {.path = "parallel.pipeline_cut",
      .holds =
          [](const Case& c) {

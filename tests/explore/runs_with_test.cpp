@@ -113,6 +113,21 @@ TEST(RunsWith, WhoKeepsAllOnTheGpusDependsOnHowTheyShare) {
               testing::HasSubstr(", DeepSpeed"));
 }
 
+TEST(RunsWith, WhoTrainsAdaptersOfRanksThatShareAModel) {
+  const auto who = [](std::vector<std::string> overrides) {
+    return with({{"system", "resident"}}, overrides).program;
+  };
+  const std::string lora = "training.method=lora", qlora = "training.method=qlora";
+  const std::string stages = "parallel.pipeline=2", several = "training.gradient_accumulation=4";
+  const std::string in_turn = "parallel.schedule=sequential";
+  EXPECT_EQ(who({lora, stages, several}), "Megatron-Bridge");
+  EXPECT_EQ(who({qlora, stages, several}), "spillway alone");
+  EXPECT_EQ(who({qlora, stages, several, in_turn}), "Transformers with device_map auto");
+  EXPECT_EQ(who({qlora, stages}), "Transformers with device_map auto");
+  EXPECT_EQ(who({stages, several, in_turn}), "Transformers with device_map auto");
+  EXPECT_EQ(who({qlora, "parallel.context=2"}), "Axolotl");
+}
+
 TEST(RunsWith, EverySystemOfTheCatalogueHasAnAnswer) {
   std::size_t runnable = 0;
   for (const strategies::System& system : strategies::catalogue()) {

@@ -51,9 +51,16 @@ TEST_P(Stages, EndThereWhateverTheOrderOfTheirPasses) {
       {"parallel.schedule=interleaved", "strategy.activations.policy=tensor_cache",
        "strategy.activations.swap_bytes=all", "strategy.activations.keep_last=none"},
       {"parallel.schedule=zero_bubble", "strategy.activations.policy=keep"},
+      {"parallel.schedule=sequential", "strategy.activations.policy=checkpoint_gpu"},
+      {"parallel.schedule=sequential", "strategy.activations.policy=checkpoint_host"},
+      {"parallel.schedule=sequential", "strategy.activations.policy=checkpoint_ssd"},
+      {"parallel.schedule=sequential", "strategy.activations.policy=offload"},
   };
   for (const Overrides& schedule : schedules) {
     SCOPED_TRACE(schedule.front() + " " + schedule.back());
+    const bool leaves = schedule.front() == "parallel.schedule=sequential" &&
+                        schedule.back() != "strategy.activations.policy=checkpoint_gpu";
+    if (!GetParam().overrides.empty() && leaves) continue;
     Overrides overrides{"training.gradient_accumulation=4", "strategy.activations.min_elements=0",
                         "parallel.pipeline=2"};
     overrides.insert(overrides.end(), GetParam().overrides.begin(), GetParam().overrides.end());

@@ -73,8 +73,9 @@ TEST(Packing, In4BitsIsOffByHalfTheGapBetweenLevels) {
 TEST(Packing, KeepsZerosAndEndsExactly) {
   const Packing packing{64, 64, 256};
   std::vector<std::byte> bytes(packing.bytes());
-  pack_part(packing, bytes.data(), 0,
-            [](std::uint64_t i) { return i == 0 ? -0.5f : i == 1 ? 0.5f : 0.0f; });
+  pack_part(packing, bytes.data(), 0, [](std::uint64_t i) {
+    return i == 0 ? -0.5f : i == 1 ? 0.5f : 0.0f;
+  });
   std::vector<float> unpacked(64);
   unpack_some(packing, bytes.data(), 0, 64, unpacked.data());
   EXPECT_EQ(unpacked[0], -0.5f);

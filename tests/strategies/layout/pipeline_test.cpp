@@ -116,6 +116,17 @@ TEST(Pipeline, InterleavedStagesIdleSoManyTimesLessAsTheyHavePieces) {
       }
 }
 
+TEST(Pipeline, OneMicroBatchAtATimeTakesTheTimeOfAllStagesOfEach) {
+  for (const std::uint64_t stage : {0u, 1u, 2u}) {
+    const StagePlace at{PipelineSchedule::sequential, stage, 3, 4};
+    EXPECT_EQ(passes(at), "F0 B0 F1 B1 F2 B2 F3 B3 ");
+    EXPECT_EQ(micro_batches_under_way(at), 1u);
+  }
+  for (const std::uint64_t p : {1u, 2u, 4u})
+    EXPECT_NEAR(step_seconds({PipelineSchedule::sequential, 0, p, 5}, {1, 2}),
+                3.0 * static_cast<double>(p) * 5, 1e-9);
+}
+
 TEST(Pipeline, ZeroBubbleStagesComputeGradientsOfWeightsLater) {
   EXPECT_EQ(passes(zero_bubble(0, 3, 4)), "F0 F1 F2 B0 W0 F3 B1 W1 B2 W2 B3 W3 ");
   EXPECT_EQ(passes(zero_bubble(1, 3, 4)), "F0 F1 B0 F2 B1 W0 F3 B2 W1 B3 W2 W3 ");

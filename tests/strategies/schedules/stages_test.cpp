@@ -231,7 +231,7 @@ TEST(StagesOfOffloadingSystems, StreamTheirLayersAndUpdateTheirStates) {
 TEST(StagesOfOffloadingSystems, RunOrSayWhyNot) {
   std::vector<std::string> running;
   for (const System& system : catalogue()) {
-    for (const char* schedule : {"1f1b", "gpipe", "interleaved", "zero_bubble"}) {
+    for (const char* schedule : {"1f1b", "gpipe", "interleaved", "zero_bubble", "sequential"}) {
       SCOPED_TRACE(std::string(system.name) + " " + schedule);
       const Overrides all = with(
           stages(2, 4), {"model.num_hidden_layers=4", "parallel.data=1",

@@ -118,7 +118,7 @@ std::vector<Choice> parts_of_training() {
       {"training.ema", either()},
       {"parallel.data", {"2", "3"}},
       {"parallel.tensor", {"2"}},
-      {"parallel.schedule", {"gpipe", "interleaved", "zero_bubble"}},
+      {"parallel.schedule", {"gpipe", "interleaved", "zero_bubble", "sequential"}},
       {"parallel.context", {"2"}},
       {"parallel.context_kind", {"ring"}},
       {"parallel.sequence_parallel", {"true"}},
