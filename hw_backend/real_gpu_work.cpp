@@ -33,7 +33,7 @@ void pack(Primitives& device, const WorkContext& context, const RawGpuKernel& ke
 
 void first_values(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
   for (const RawOperand& operand : kernel.operands) {
-    if (operand.packed)
+    if (operand.packed && operand.role == Role::weight)
       pack(device, context, kernel, operand);
     else if (operand.role == Role::weight || operand.role == Role::master)
       initialize(device, context, kernel, operand.index, operand.output(),
@@ -60,6 +60,19 @@ void update_with_momentum(Primitives& device, const WorkContext& context,
                        momentum_numbers(*context.scenario, at));
 }
 
+/// The same of Adam, where momentum and variance lie in 8 bits: as two operands or one behind the
+/// other in `first`.
+void update_in_8_bits(Primitives& device, const AdamArrays& arrays, const RawOperand& first,
+                      const RawOperand* second, const AdamNumbers& numbers) {
+  const std::uint64_t bytes = second ? first.bytes : first.bytes / 2;
+  const std::uint64_t n = PackedState::numbers(bytes);
+  ENSURE(n <= arrays.n, "states in 8 bits of more numbers than their weight has");
+  const PackedState momentum{first.data, n, true};
+  const PackedState variance{second ? second->data : first.data + bytes, n, false};
+  device.adam_in_8_bits({arrays.master, momentum, variance, arrays.gradient, arrays.weight, n},
+                        numbers);
+}
+
 /// The optimizer's step of one weight's share.
 void update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
   const RawOperand* weight = find(kernel.operands, Role::weight);
@@ -84,6 +97,10 @@ void update(Primitives& device, const WorkContext& context, const RawGpuKernel& 
                                 {master, {gradient->data, gradient->type}, narrow, n}, momentum);
   }
   const RawOperand* second = find(kernel.operands, Role::variance);
+  const RawOperand* const packed = first ? first : states;
+  if (packed && packed->packed)
+    return update_in_8_bits(device, {master, {}, {}, {gradient->data, gradient->type}, narrow, n},
+                            *packed, second, numbers);
   if (first && second)
     return device.adam({master,
                         {first->data, first->type},

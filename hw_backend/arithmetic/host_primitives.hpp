@@ -103,6 +103,7 @@ class HostPrimitives final : public Primitives {
                               Output logits_gradient) override;
 
   void adam(const AdamArrays& arrays, const AdamNumbers& numbers) override;
+  void adam_in_8_bits(const PackedAdamArrays& arrays, const AdamNumbers& numbers) override;
   void adam_part(AdamPart part, const AdamPartArrays& arrays, const AdamNumbers& numbers) override;
   void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
   void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) override;

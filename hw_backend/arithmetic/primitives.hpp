@@ -1,5 +1,6 @@
 #pragma once
 
+#include "hw_backend/arithmetic/packed_states.hpp"
 #include "hw_backend/arithmetic/packing.hpp"
 #include "hw_backend/arithmetic/random.hpp"
 #include "hw_backend/arithmetic/routing.hpp"
@@ -309,7 +310,10 @@ class Primitives {
   /// One step of Adam, in the order of operations that hw_backend/cpu/optimizer_step.hpp writes
   /// down, digit for digit.
   virtual void adam(const AdamArrays& arrays, const AdamNumbers& numbers) = 0;
-  /// Likewise one line of it.
+  /// The same with states in 8 bits: what they were before is widened, and the numbers of each
+  /// block, from which masters are computed, are then packed with their largest as scale.
+  virtual void adam_in_8_bits(const PackedAdamArrays& arrays, const AdamNumbers& numbers) = 0;
+  /// One line of `adam`.
   virtual void adam_part(AdamPart part, const AdamPartArrays& arrays,
                          const AdamNumbers& numbers) = 0;
   /// Likewise of plain gradient descent.

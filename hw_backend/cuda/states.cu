@@ -59,6 +59,87 @@ __global__ void adam(States a, AdamScalars s) {
   }
 }
 
+struct PackedStates {
+  Output master;
+  PackedState momentum, variance;
+  Input gradient;
+  Output weight;  ///< no data: there is none
+  std::uint64_t n;
+};
+
+/// Threads that have the eights of one block of packed numbers.
+constexpr unsigned packed_threads = PackedState::block / 8;
+
+/// The largest of what the threads of each block of packed numbers bring.
+__device__ float largest_of_packed(float value, float* shared) {
+  shared[threadIdx.x] = value;
+  __syncthreads();
+  const unsigned first = threadIdx.x / packed_threads * packed_threads;
+  float largest = 0;
+  for (unsigned i = first; i < first + packed_threads; ++i)
+    largest = packed_states::larger(largest, shared[i]);
+  __syncthreads();
+  return largest;
+}
+
+/// A thread's eight numbers of the states, renewed but not yet packed.
+struct Renewed {
+  Eight momentum, variance;
+  float largest_momentum, largest_variance;
+};
+
+__device__ Renewed renewed(const PackedStates& a, const AdamScalars& s, std::uint64_t first,
+                           std::uint64_t count) {
+  Renewed next = {};
+  const Eight gradient = get8(a.gradient, first, count);
+  const std::uint64_t block = first / PackedState::block;
+  const float of_momentum = a.momentum.scale(block), of_variance = a.variance.scale(block);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const float g = times(gradient.value[i], s.inverse_scale);
+    const float m = packed_number(a.momentum, first + i, of_momentum);
+    const float v = packed_number(a.variance, first + i, of_variance);
+    next.momentum.value[i] = sum(times(s.beta1, m), times(s.rest1, g));
+    next.variance.value[i] = sum(times(s.beta2, v), times(s.rest2, times(g, g)));
+    next.largest_momentum = packed_states::larger(next.largest_momentum, next.momentum.value[i]);
+    next.largest_variance = packed_states::larger(next.largest_variance, next.variance.value[i]);
+  }
+  return next;
+}
+
+/// Masters of a thread's eight numbers, and their states packed again.
+__device__ void put_renewed(const PackedStates& a, const AdamScalars& s, std::uint64_t first,
+                            std::uint64_t count, const Renewed& next) {
+  Eight master = widened8(a.master.type, raw8_of(a.master, first, count));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const float m = next.momentum.value[i], v = next.variance.value[i];
+    const float d = sum(times(__fsqrt_rn(v), s.inverse_root_correction2), s.epsilon);
+    master.value[i] =
+        tamed(difference(times(s.keep, master.value[i]), times(s.step, __fdiv_rn(m, d))));
+    pack_number(a.momentum, first + i, m, next.largest_momentum);
+    pack_number(a.variance, first + i, v, next.largest_variance);
+  }
+  put8(a.master, first, count, master);
+  if (a.weight.data) put8(a.weight, first, count, master);
+  if (first % PackedState::block == 0) {
+    a.momentum.set_scale(first / PackedState::block, next.largest_momentum);
+    a.variance.set_scale(first / PackedState::block, next.largest_variance);
+  }
+}
+
+__global__ void adam_in_8_bits(PackedStates a, AdamScalars s) {
+  __shared__ float shared[block_threads];
+  for (std::uint64_t base = std::uint64_t{blockIdx.x} * block_elements; base < a.n;
+       base += std::uint64_t{gridDim.x} * block_elements) {
+    const std::uint64_t first = base + threadIdx.x * 8;
+    const std::uint64_t count = first >= a.n ? 0 : a.n - first < 8 ? a.n - first : 8;
+    Renewed next = {};
+    if (count > 0) next = renewed(a, s, first, count);
+    next.largest_momentum = largest_of_packed(next.largest_momentum, shared);
+    next.largest_variance = largest_of_packed(next.largest_variance, shared);
+    if (count > 0) put_renewed(a, s, first, count, next);
+  }
+}
+
 __device__ Eight eight_of(const Output& y, std::uint64_t first, std::uint64_t count) {
   return widened8(y.type, raw8_of(y, first, count));
 }
@@ -183,6 +264,18 @@ void CudaPrimitives::adam(const AdamArrays& arrays, const AdamNumbers& numbers) 
   if (arrays.weight) states.weight = on_device::output(*arrays.weight);
   launch(stream_, "adam", on_device::adam, divided_up(arrays.n, on_device::block_elements), states,
          scalars(numbers));
+}
+
+void CudaPrimitives::adam_in_8_bits(const PackedAdamArrays& arrays, const AdamNumbers& numbers) {
+  on_device::PackedStates states = {on_device::output(arrays.master),
+                                    arrays.momentum,
+                                    arrays.variance,
+                                    arrays.gradient,
+                                    Output(),
+                                    arrays.n};
+  if (arrays.weight) states.weight = on_device::output(*arrays.weight);
+  launch(stream_, "adam in 8 bits", on_device::adam_in_8_bits,
+         divided_up(arrays.n, on_device::block_elements), states, scalars(numbers));
 }
 
 void CudaPrimitives::adam_part(AdamPart part, const AdamPartArrays& arrays,

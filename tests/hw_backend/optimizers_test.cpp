@@ -23,7 +23,7 @@ std::optional<description::Scenario> by(const std::string& system, const std::st
 
 TEST(TrainingByOtherOptimizers, EndsWhereTheReferenceDoes) {
   const RealRun& adam = reference_run(small_training("resident", {}), "plain");
-  const std::string optimizers[] = {"lion", "sgd_momentum", "sgd"};
+  const std::string optimizers[] = {"lion", "sgd_momentum", "sgd", "adam8bit"};
   for (const std::string& optimizer : sampled(optimizers)) {
     std::size_t systems = 0;
     for (const std::string& system : systems_under_test()) {
@@ -91,17 +91,26 @@ TEST(TrainingByOtherOptimizers, PagedStatesEndWhereTheReferenceDoes) {
         reference_run(small_training("resident", kept), std::string("unpaged_") + during);
     EXPECT_EQ(run.trained.losses, reference.trained.losses);
     EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    Overrides in_8_bits = kept;
+    in_8_bits.emplace_back("training.optimizer=adam8bit");
+    paged = kept;
+    paged.emplace_back("training.optimizer=paged_adam8bit");
+    EXPECT_EQ(different(train_for_real(small_training("resident", paged)).trained,
+                        train_for_real(small_training("resident", in_8_bits)).trained),
+              0u);
   }
 }
 
-TEST(TrainingByOtherOptimizers, OfStatesIn8BitsIsSimulatedOnly) {
-  try {
-    train_for_real(small_training("resident", {"training.optimizer=adam8bit"}));
-    ADD_FAILURE() << "8-bit states were updated";
-  } catch (const description::ScenarioError& error) {
-    EXPECT_NE(std::string(error.what()).find("no device updates states in 8 bits"),
-              std::string::npos)
-        << error.what();
+// Shares of whole blocks: who updates a number changes no bit of it.
+TEST(TrainingByOtherOptimizers, RanksThatShareStatesIn8BitsEndAlike) {
+  const auto by = [](const char* stage) {
+    return small_training("resident", {"training.optimizer=adam8bit", "parallel.data=2",
+                                       std::string("parallel.zero_stage=") + stage});
+  };
+  const RealRun whole = train_for_real(by("0"));
+  for (const char* stage : {"1", "2", "3"}) {
+    SCOPED_TRACE(stage);
+    EXPECT_EQ(different(train_for_real(by(stage)).trained, whole.trained), 0u);
   }
 }
 

@@ -53,6 +53,35 @@ void adam(Device& device, Report& report) {
   check_adam(device, report, Element::fp32, Element::fp32, false);
 }
 
+// Blocks of packed numbers that are not all full, and gradients that are no numbers.
+void adam_in_8_bits(Device& device, Report& report) {
+  for (const Element gradient : all_types) {
+    Session session(device, report);
+    constexpr std::uint64_t n = 20011, halves = (PackedState::bytes(n) + 1) / 2;
+    Operand master(device, n, Element::fp32, 1), slope(device, n, gradient, 4, 0.1f);
+    Operand momentum(device, halves, Element::fp16, 2), variance(device, halves, Element::fp16, 3);
+    Operand small(device, n, gradient, 5);
+    salt(slope);
+    session.both([&](Primitives& p, Side side) {
+      p.zero(momentum.data(side), momentum.bytes());
+      p.zero(variance.data(side), variance.bytes());
+      for (std::uint64_t step = 1; step <= 3; ++step)
+        p.adam_in_8_bits({master.array(side),
+                          {momentum.data(side), n, true},
+                          {variance.data(side), n, false},
+                          slope.array(side),
+                          small.array(side),
+                          n},
+                         at_step({}, step));
+    });
+    const std::string name = "Adam in 8 bits of " + std::string(to_string(gradient)) + ", ";
+    session.equal(name + "master", master);
+    session.equal(name + "momentum", momentum);
+    session.equal(name + "variance", variance);
+    session.equal(name + "weight", small);
+  }
+}
+
 void adam_by_parts(Device& device, Report& report) {
   Session session(device, report);
   constexpr std::uint64_t n = 20011;
@@ -150,6 +179,7 @@ std::span<const Check> state_checks() {
   static constexpr Check checks[] = {
       {"OverflowsAreFound", overflows},
       {"AdamHasTheBitsOfTheProcessors", adam},
+      {"AdamIn8BitsHasTheBitsOfTheProcessors", adam_in_8_bits},
       {"AdamsLinesHaveTheBitsOfTheProcessors", adam_by_parts},
       {"GradientDescentHasTheBitsOfTheProcessors", sgd},
       {"StepsWithMomentumHaveTheBitsOfTheProcessors", with_momentum},
