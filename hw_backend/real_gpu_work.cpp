@@ -43,124 +43,8 @@ void first_values(Primitives& device, const WorkContext& context, const RawGpuKe
   }
 }
 
-const RawOperand* find(const std::vector<RawOperand>& operands, Role role) {
-  for (const RawOperand& operand : operands)
-    if (operand.role == role) return &operand;
-  return nullptr;
-}
-
-/// The step of an optimizer with at most a momentum.
-void update_with_momentum(Primitives& device, const WorkContext& context,
-                          const strategies::Numbers& at, const SgdArrays& arrays,
-                          const std::optional<Array>& momentum) {
-  const AdamNumbers numbers = adam_numbers(*context.scenario, at);
-  if (!momentum)
-    return device.sgd(arrays, {numbers.learning_rate, numbers.weight_decay, numbers.inverse_scale});
-  device.momentum_step({arrays.master, *momentum, arrays.gradient, arrays.weight, arrays.n},
-                       momentum_numbers(*context.scenario, at));
-}
-
-/// The same of Adam, where momentum and variance lie in 8 bits: as two operands or one behind the
-/// other in `first`.
-void update_in_8_bits(Primitives& device, const AdamArrays& arrays, const RawOperand& first,
-                      const RawOperand* second, const AdamNumbers& numbers) {
-  const std::uint64_t bytes = second ? first.bytes : first.bytes / 2;
-  const std::uint64_t n = PackedState::numbers(bytes);
-  ENSURE(n <= arrays.n, "states in 8 bits of more numbers than their weight has");
-  const PackedState momentum{first.data, n, true};
-  const PackedState variance{second ? second->data : first.data + bytes, n, false};
-  device.adam_in_8_bits({arrays.master, momentum, variance, arrays.gradient, arrays.weight, n},
-                        numbers);
-}
-
-/// The optimizer's step of one weight's share.
-void update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
-  const RawOperand* weight = find(kernel.operands, Role::weight);
-  const RawOperand* gradient = find(kernel.operands, Role::gradient);
-  const RawOperand* states = find(kernel.operands, Role::states);
-  ENSURE(weight && gradient, "an update without a weight or its gradient");
-  const std::uint64_t n =
-      std::min(weight->bytes / size_of(weight->type), gradient->bytes / size_of(gradient->type));
-  const AdamNumbers numbers = adam_numbers(*context.scenario, kernel.numbers);
-  Array master{weight->data, weight->type};
-  std::optional<Array> narrow;
-  if (const RawOperand* own = find(kernel.operands, Role::master)) {
-    narrow = master;
-    master = {own->data, own->type};
-  }
-  const RawOperand* first = find(kernel.operands, Role::momentum);
-  if (!description::is_adam(context.scenario->training.optimizer)) {
-    const RawOperand* kept = first ? first : states;
-    std::optional<Array> momentum;
-    if (kept) momentum = {kept->data, kept->type};
-    return update_with_momentum(device, context, kernel.numbers,
-                                {master, {gradient->data, gradient->type}, narrow, n}, momentum);
-  }
-  const RawOperand* second = find(kernel.operands, Role::variance);
-  const RawOperand* const packed = first ? first : states;
-  if (packed && packed->packed)
-    return update_in_8_bits(device, {master, {}, {}, {gradient->data, gradient->type}, narrow, n},
-                            *packed, second, numbers);
-  if (first && second)
-    return device.adam({master,
-                        {first->data, first->type},
-                        {second->data, second->type},
-                        {gradient->data, gradient->type},
-                        narrow,
-                        n},
-                       numbers);
-  ENSURE(states, "Adam without states");
-  const Array momentum{states->data, states->type};
-  const Array variance{states->data + n * size_of(states->type), states->type};
-  device.adam({master, momentum, variance, {gradient->data, gradient->type}, narrow, n}, numbers);
-}
-
-AdamPart part_of(strategies::AdamPart part) {
-  switch (part) {
-    case strategies::AdamPart::momentum:
-      return AdamPart::momentum;
-    case strategies::AdamPart::decay:
-      return AdamPart::decay;
-    case strategies::AdamPart::variance:
-      return AdamPart::variance;
-    case strategies::AdamPart::root:
-      return AdamPart::root;
-    case strategies::AdamPart::correct:
-      return AdamPart::correct;
-    case strategies::AdamPart::shift:
-      return AdamPart::shift;
-    case strategies::AdamPart::apply:
-      return AdamPart::apply;
-  }
-  return AdamPart::apply;
-}
-
-/// One kernel of an update that is not fused.
-void part_of_update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
-  AdamPartArrays arrays;
-  const auto take = [&](Role role, auto& into) {
-    const RawOperand* operand = find(kernel.operands, role);
-    if (!operand) return false;
-    into = {operand->data, operand->type};
-    const std::size_t room = operand->bytes / size_of(operand->type);
-    arrays.n = arrays.n ? std::min(arrays.n, room) : room;
-    return true;
-  };
-  Array weight;
-  const bool narrow = take(Role::weight, weight);
-  if (!take(Role::master, arrays.master))
-    arrays.master = weight;
-  else if (narrow)
-    arrays.weight = weight;
-  take(Role::momentum, arrays.momentum);
-  take(Role::variance, arrays.variance);
-  take(Role::workspace, arrays.denominator);
-  take(Role::gradient, arrays.gradient);
-  device.adam_part(part_of(kernel.part), arrays, adam_numbers(*context.scenario, kernel.numbers));
-}
-
 void sum(Primitives& device, const RawGpuKernel& kernel) {
-  const RawOperand* into = find(kernel.operands, Role::output);
+  const RawOperand* into = kernel.find(Role::output);
   const RawOperand *first = nullptr, *second = nullptr;
   for (const RawOperand& operand : kernel.operands)
     if (operand.role == Role::input) (first ? second : first) = &operand;
@@ -174,14 +58,14 @@ void sum(Primitives& device, const RawGpuKernel& kernel) {
 
 /// Chooses columns, or moves them between their matrix and where they lie one beside the other.
 void columns(Primitives& device, const RawGpuKernel& kernel) {
-  const RawOperand* from = find(kernel.operands, Role::input);
-  const RawOperand* into = find(kernel.operands, Role::output);
-  const RawOperand* chosen = find(kernel.operands, Role::indices);
+  const RawOperand* from = kernel.find(Role::input);
+  const RawOperand* into = kernel.find(Role::output);
+  const RawOperand* chosen = kernel.find(Role::indices);
   ENSURE(from && chosen, "columns of no matrix");
   auto* const indices = reinterpret_cast<std::uint32_t*>(chosen->data);
   const ChosenColumns some{kernel.rows, kernel.columns, chosen->bytes / sizeof *indices, indices};
   if (kernel.work == GpuWork::choose_columns) {
-    const RawOperand* sums = find(kernel.operands, Role::workspace);
+    const RawOperand* sums = kernel.find(Role::workspace);
     ENSURE(sums, "columns that are chosen by no sums");
     return device.choose_columns(some, from->input(), reinterpret_cast<float*>(sums->data),
                                  indices);
@@ -245,28 +129,6 @@ RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
   for (const strategies::BoundOperand& operand : kernel.operands) operands.emplace_back(operand);
 }
 
-MomentumNumbers momentum_numbers(const description::Scenario& scenario,
-                                 const strategies::Numbers& numbers) {
-  const AdamNumbers of = adam_numbers(scenario, numbers);
-  MomentumNumbers step;
-  step.learning_rate = of.learning_rate;
-  step.weight_decay = of.weight_decay;
-  step.inverse_scale = of.inverse_scale;
-  if (scenario.training.optimizer == description::OptimizerKind::lion) {
-    step.rule = MomentumRule::lion;
-    step.beta = 0.99;
-  }
-  return step;
-}
-
-AdamNumbers adam_numbers(const description::Scenario& scenario,
-                         const strategies::Numbers& numbers) {
-  AdamNumbers adam;
-  adam.learning_rate = scenario.training.learning_rate;
-  adam.inverse_scale = numbers.inverse_scale;
-  return at_step(adam, numbers.update);
-}
-
 void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
                 double* loss) {
   switch (kernel.work) {
@@ -277,14 +139,14 @@ void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKern
     case GpuWork::norm:
       return;  // nothing reads it: clipping is no part of any schedule yet
     case GpuWork::check: {
-      const RawOperand* input = find(kernel.operands, Role::input);
-      const RawOperand* output = find(kernel.operands, Role::output);
+      const RawOperand* input = kernel.find(Role::input);
+      const RawOperand* output = kernel.find(Role::output);
       ENSURE(input && output, "a check without operands");
       return device.check(input->bytes / size_of(input->type), input->input(),
                           reinterpret_cast<float*>(output->data));
     }
     case GpuWork::set: {
-      const RawOperand* output = find(kernel.operands, Role::output);
+      const RawOperand* output = kernel.find(Role::output);
       ENSURE(output, "nothing to set");
       return device.set(kernel.value, reinterpret_cast<float*>(output->data));
     }

@@ -52,6 +52,12 @@ struct RawGpuKernel {
   std::vector<RawOperand> operands;
 
   explicit RawGpuKernel(const strategies::GpuKernel& kernel);
+  /// The first operand of the role; null: there is none.
+  const RawOperand* find(strategies::Role of) const {
+    for (const RawOperand& operand : operands)
+      if (operand.role == of) return &operand;
+    return nullptr;
+  }
 };
 
 /// Calls each operator of the passes but collectives on memory that is not there: for
@@ -99,6 +105,10 @@ MomentumNumbers momentum_numbers(const description::Scenario& scenario,
 ///   Throws  InternalError where it is a share: blocks of numbers are not cut
 Packing packing_of(const WorkContext& context, const RawOperand& operand,
                    std::uint64_t first_element);
+
+/// Enqueues the optimizer's step of one weight's share, all of it or one of several kernels.
+void update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel);
+void part_of_update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel);
 
 /// Enqueues the kernel.  loss  memory that the device can write; see execute.hpp
 void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,

@@ -98,6 +98,13 @@ void HostPrimitives::add(std::uint64_t count, Input a, Input b, Output y) {
   });
 }
 
+void HostPrimitives::scale(const Scaling& by, std::uint64_t count, Input x, Output y) {
+  const float divisor = by.divisor ? std::max(*by.divisor, by.least) : 1;
+  map<1, 1>(count, {x}, {y}, [&](std::uint64_t, std::size_t n, const auto& in, const auto& out) {
+    for (std::size_t i = 0; i < n; ++i) out[0][i] = in[0][i] * by.factor / divisor;
+  });
+}
+
 void HostPrimitives::convert(std::uint64_t count, Input x, Output y) {
   map<1, 1>(count, {x}, {y}, [&](std::uint64_t, std::size_t n, const auto& in, const auto& out) {
     std::copy_n(in[0], n, out[0]);

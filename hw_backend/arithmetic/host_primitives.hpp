@@ -86,6 +86,7 @@ class HostPrimitives final : public Primitives {
   void gated_product_backward(const GatedProduct& call, Input y_gradient, Input gate, Input up,
                               Input activated, Output gate_gradient, Output up_gradient) override;
   void add(std::uint64_t count, Input a, Input b, Output y) override;
+  void scale(const Scaling& by, std::uint64_t count, Input x, Output y) override;
   void convert(std::uint64_t count, Input x, Output y) override;
   void drop(const Dropout& dropout, std::uint64_t count, Input x, Input f, std::uint8_t* mask,
             Output y) override;
@@ -107,6 +108,7 @@ class HostPrimitives final : public Primitives {
   void adam_part(AdamPart part, const AdamPartArrays& arrays, const AdamNumbers& numbers) override;
   void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
   void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) override;
+  void adafactor(const AdafactorArrays& arrays, const AdafactorScalars& scalars) override;
   void choose_columns(const ChosenColumns& chosen, Input x, float* sums,
                       std::uint32_t* indices) override;
   void take_columns(const ChosenColumns& chosen, Input x, Output packed) override;

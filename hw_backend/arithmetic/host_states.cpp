@@ -1,4 +1,4 @@
-#include "hw_backend/arithmetic/host_primitives.hpp"
+#include "hw_backend/arithmetic/host_map.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,77 @@ Renewed renewed(const PackedAdamArrays& a, const AdamScalars& s, std::uint64_t f
   return next;
 }
 
+/// keep x before + rest x the mean of `squares` over so many.
+float averaged(const AdafactorScalars& s, float before, float squares, std::uint64_t over) {
+  return s.keep * before + s.rest * (squares / static_cast<float>(over));
+}
+
+/// A matrix as Adafactor sees it.
+class Factored {
+ public:
+  Factored(const AdafactorArrays& arrays, const AdafactorScalars& scalars)
+      : a_(arrays), s_(scalars) {}
+
+  void average() {
+    if (!a_.row_means) {
+      for (std::uint64_t i = 0; i < a_.rows * a_.columns; ++i)
+        a_.squares[i] = averaged(s_, a_.squares[i], squared(gradient(i)), 1);
+      return;
+    }
+    for (std::uint64_t row = 0; row < a_.rows; ++row)
+      a_.row_means[row] = averaged(
+          s_, a_.row_means[row],
+          over_row(row, [&](std::uint64_t i) { return squared(gradient(i)); }), a_.columns);
+    for (std::uint64_t column = 0; column < a_.columns; ++column) {
+      const float squares = sum_of(
+          a_.rows, [&](std::uint64_t row) { return squared(gradient(row * a_.columns + column)); });
+      a_.column_means[column] = averaged(s_, a_.column_means[column], squares, a_.rows);
+    }
+    const float rows = sum_of(a_.rows, [&](std::uint64_t row) { return a_.row_means[row]; });
+    mean_ = std::max(rows / static_cast<float>(a_.rows), AdafactorScalars::least_square);
+  }
+  float update(std::uint64_t i) const {
+    const float square =
+        a_.row_means ? a_.row_means[i / a_.columns] * a_.column_means[i % a_.columns] / mean_
+                     : a_.squares[i];
+    return adafactor_update(gradient(i), square);
+  }
+  /// Of value(element): sums over rows, then over these.
+  template <class Value>
+  float squares_of(const Value& value) const {
+    return sum_of(a_.rows, [&](std::uint64_t row) {
+      return over_row(row, [&](std::uint64_t i) { return squared(value(i)); });
+    });
+  }
+
+ private:
+  static float squared(float value) { return value * value; }
+  float gradient(std::uint64_t i) const { return load(a_.gradient, i) * s_.inverse_scale; }
+  template <class Value>
+  float over_row(std::uint64_t row, const Value& value) const {
+    return sum_of(a_.columns, [&](std::uint64_t i) { return value(row * a_.columns + i); });
+  }
+
+  const AdafactorArrays& a_;
+  const AdafactorScalars& s_;
+  float mean_ = 1;
+};
+
 }  // namespace
+
+void HostPrimitives::adafactor(const AdafactorArrays& arrays, const AdafactorScalars& scalars) {
+  Factored matrix(arrays, scalars);
+  matrix.average();
+  const float masters = matrix.squares_of([&](std::uint64_t i) { return load(arrays.master, i); });
+  const float updates = matrix.squares_of([&](std::uint64_t i) { return matrix.update(i); });
+  const std::uint64_t n = arrays.rows * arrays.columns;
+  const float rate = adafactor_rate(scalars, masters, updates, n);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const float w = tamed(scalars.decay * load(arrays.master, i) - rate * matrix.update(i));
+    store(arrays.master, i, w);
+    if (arrays.weight) store(*arrays.weight, i, w);
+  }
+}
 
 void HostPrimitives::adam_in_8_bits(const PackedAdamArrays& arrays, const AdamNumbers& numbers) {
   const AdamScalars s = scalars(numbers);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "hw_backend/arithmetic/adafactor.hpp"
 #include "hw_backend/arithmetic/packed_states.hpp"
 #include "hw_backend/arithmetic/packing.hpp"
 #include "hw_backend/arithmetic/random.hpp"
@@ -166,6 +167,13 @@ struct JoinedLoss {
   std::uint64_t tokens = 0, ranks = 1, rank = 0;
 };
 
+/// A factor; where there is a divisor that, at least `least`, divides too.
+struct Scaling {
+  float factor = 1;
+  const float* divisor = nullptr;
+  float least = 0;
+};
+
 /// Some columns of a matrix [rows, columns].
 struct ChosenColumns {
   std::uint64_t rows = 0, columns = 0, count = 0;
@@ -271,6 +279,8 @@ class Primitives {
                                       Output up_gradient) = 0;
   /// y = a + b
   virtual void add(std::uint64_t count, Input a, Input b, Output y) = 0;
+  /// y = x times the scaling.
+  virtual void scale(const Scaling& by, std::uint64_t count, Input x, Output y) = 0;
   /// y = x in y's element type (y += x where y adds).
   virtual void convert(std::uint64_t count, Input x, Output y) = 0;
   /// mask = 1 where `dropout` keeps, else 0; y = x + mask x scale x f; x may be absent.
@@ -320,6 +330,11 @@ class Primitives {
   virtual void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) = 0;
   /// Likewise of what keeps a momentum alone.
   virtual void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) = 0;
+  /// row_means, or column_means, or squares = keep x before + rest x (mean of) gradient squared;
+  /// master = decay x master - rate x gradient / root of row_mean x column_mean / mean of
+  /// row_means, as adafactor_update and adafactor_rate have it.
+  ///   Source  Shazeer and Stern: Adafactor (2018), algorithms 4 and 5; PyTorch 2.5, _adafactor.py
+  virtual void adafactor(const AdafactorArrays& arrays, const AdafactorScalars& scalars) = 0;
   /// indices [chosen.count] = the columns of x whose magnitudes sum to most, the largest first, of
   /// two alike the first; one that is not a number counts as infinite. sums [columns], each of its
   /// rows in ascending order, fp32.

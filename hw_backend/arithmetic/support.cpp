@@ -114,9 +114,6 @@ void refuse_methods(const models::Model& model, const models::Workload& workload
   refuse(first && dora, "training.lora.dora",
          "no device takes norms of the columns of a matrix that has its inputs first for real",
          "write false, or use a model whose matrices have outputs first, such as llama's");
-  refuse(description::needs_whole_matrices(workload.optimizer), "training.optimizer",
-         "no device updates by " + std::string(name_of(workload.optimizer)) + " for real",
-         "write adam, lion or sgd; simulate knows more");
   refuse(workload.mlp_tiles > 1, "training.mlp_tiles",
          "feed-forwards in tiles, which no device computes for real",
          "write 1; simulate knows more");

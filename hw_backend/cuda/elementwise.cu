@@ -226,6 +226,15 @@ struct Initial {
   }
 };
 
+struct Scale {
+  Scaling by;
+  __device__ void operator()(std::uint64_t, std::uint64_t, Eights<1, 1>& f) const {
+    const float divisor = by.divisor ? (*by.divisor > by.least ? *by.divisor : by.least) : 1.0f;
+    SPILLWAY_UNROLL
+    for (int i = 0; i < 8; ++i) f.out[0].value[i] = f.in[0].value[i] * by.factor / divisor;
+  }
+};
+
 struct Unpack {
   Packing packing;
   const std::byte* packed;
@@ -284,6 +293,10 @@ void CudaPrimitives::gated_product_backward(const GatedProduct& call, Input y_gr
 
 void CudaPrimitives::add(std::uint64_t count, Input a, Input b, Output y) {
   start<on_device::Add, 2, 1>(stream_, "add", count, {{a, b}, {y}}, {});
+}
+
+void CudaPrimitives::scale(const Scaling& by, std::uint64_t count, Input x, Output y) {
+  start<on_device::Scale, 1, 1>(stream_, "scale", count, {{x}, {y}}, {by});
 }
 
 void CudaPrimitives::convert(std::uint64_t count, Input x, Output y) {

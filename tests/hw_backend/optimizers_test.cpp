@@ -23,7 +23,7 @@ std::optional<description::Scenario> by(const std::string& system, const std::st
 
 TEST(TrainingByOtherOptimizers, EndsWhereTheReferenceDoes) {
   const RealRun& adam = reference_run(small_training("resident", {}), "plain");
-  const std::string optimizers[] = {"lion", "sgd_momentum", "sgd", "adam8bit"};
+  const std::string optimizers[] = {"lion", "sgd_momentum", "sgd", "adam8bit", "muon", "adafactor"};
   for (const std::string& optimizer : sampled(optimizers)) {
     std::size_t systems = 0;
     for (const std::string& system : systems_under_test()) {

@@ -193,6 +193,20 @@ void packed_numbers(Device& device, Report& report) {
     }
 }
 
+void scalings(Device& device, Report& report) {
+  Session session(device, report);
+  for (const Element type : all_types) {
+    Operand x(device, some, type, 1), y(device, some, type, 2), divided(device, some, type, 3);
+    Operand divisor(device, 1, Element::fp32, 4);
+    session.both([&](Primitives& p, Side side) {
+      p.scale({0.3f}, some, x.in(side), y.out(side, true));
+      p.scale({3, divisor.as<float>(side), 0.25f}, some, x.in(side), divided.out(side));
+    });
+    session.near("scaled sum", y, precision_of(type));
+    session.equal("divided", divided);
+  }
+}
+
 void zeros(Device& device, Report& report) {
   Session session(device, report);
   Operand x(device, some, Element::fp16, 1);
@@ -216,6 +230,7 @@ std::span<const Check> element_checks() {
       {"DropoutDropsWhatTheProcessorDrops", dropouts},
       {"FirstValuesHaveTheBitsOfTheProcessors", first_values},
       {"PackedNumbersHaveTheBitsOfTheProcessors", packed_numbers},
+      {"ScalingsAreTheProcessors", scalings},
       {"ZerosAreWhereTheyWereAskedFor", zeros},
   };
   return checks;

@@ -1,3 +1,4 @@
+#include "hw_backend/arithmetic/matrix_steps.hpp"
 #include "tests/hw_backend/cuda/session.hpp"
 
 #include <cmath>
@@ -79,6 +80,60 @@ void adam_in_8_bits(Device& device, Report& report) {
     session.equal(name + "momentum", momentum);
     session.equal(name + "variance", variance);
     session.equal(name + "weight", small);
+  }
+}
+
+/// A matrix with factors, and a row with an average for each element.
+void adafactor(Device& device, Report& report) {
+  Session session(device, report);
+  constexpr std::uint64_t rows = 61, columns = 331;
+  for (const bool factored : {true, false}) {
+    Operand master(device, rows * columns, Element::fp32, 1);
+    Operand slope(device, rows * columns, Element::bf16, 2, 0.1f);
+    Operand small(device, rows * columns, Element::bf16, 3);
+    Operand row_means(device, rows, Element::fp32, 4),
+        column_means(device, columns, Element::fp32, 5);
+    Operand squares(device, rows * columns, Element::fp32, 6);
+    for (Operand* averages : {&row_means, &column_means, &squares}) non_negative(*averages);
+    session.both([&](Primitives& p, Side side) {
+      AdafactorArrays arrays{master.array(side), slope.array(side), small.array(side), rows,
+                             columns};
+      if (factored) {
+        arrays.row_means = row_means.as<float>(side);
+        arrays.column_means = column_means.as<float>(side);
+      } else {
+        arrays.rows = 1;
+        arrays.columns = rows * columns;
+        arrays.squares = squares.as<float>(side);
+      }
+      p.adafactor(arrays, adafactor_scalars(0.01, 0.1, 0.5, 3));
+    });
+    session.near("Adafactor's means of rows", row_means, 1e-5);
+    session.near("Adafactor's means of columns", column_means, 1e-5);
+    session.near("Adafactor's averages", squares, 1e-5);
+    session.near("Adafactor's masters", master, 1e-5);
+  }
+}
+
+// Both ways round: of more columns than rows, and of fewer.
+void muon(Device& device, Report& report) {
+  Session session(device, report);
+  for (const auto& [rows, columns] : {std::pair{48u, 160u}, std::pair{160u, 48u}}) {
+    const std::uint64_t n = 2u * rows * columns;
+    Operand master(device, n, Element::fp32, 1), momentum(device, n, Element::fp32, 2);
+    Operand slope(device, n, Element::bf16, 3), small(device, n, Element::bf16, 4);
+    Operand workspace(device, 2u * (2u * rows * columns + 2u * 48u * 48u), Element::bf16, 5);
+    session.both([&, rows = rows, columns = columns](Primitives& p, Side side) {
+      MuonArrays arrays{master.array(side), momentum.array(side), slope.array(side),
+                        small.array(side)};
+      arrays.rows = rows;
+      arrays.columns = columns;
+      arrays.count = 2;
+      arrays.workspace = workspace.data(side);
+      muon_step(p, arrays, {.learning_rate = 0.1});
+    });
+    session.near("Muon's momentum", momentum, 1e-5);
+    session.near("Muon's masters", master, 5e-3);
   }
 }
 
@@ -180,6 +235,8 @@ std::span<const Check> state_checks() {
       {"OverflowsAreFound", overflows},
       {"AdamHasTheBitsOfTheProcessors", adam},
       {"AdamIn8BitsHasTheBitsOfTheProcessors", adam_in_8_bits},
+      {"AdafactorIsTheProcessors", adafactor},
+      {"MuonIsTheProcessors", muon},
       {"AdamsLinesHaveTheBitsOfTheProcessors", adam_by_parts},
       {"GradientDescentHasTheBitsOfTheProcessors", sgd},
       {"StepsWithMomentumHaveTheBitsOfTheProcessors", with_momentum},

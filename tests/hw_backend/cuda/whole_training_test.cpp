@@ -145,6 +145,25 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
   }
 }
 
+// Optimizers that the GPU alone has.
+TEST(OnCuda, OtherOptimizersEndAsResidentOnesDo) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  for (const char* optimizer : {"adam8bit", "muon", "adafactor"}) {
+    SCOPED_TRACE(optimizer);
+    const description::Scenario scenario = small_training(
+        "ssdtrain", {"training.sequence=8", std::string("training.optimizer=") + optimizer},
+        {.blocks = 1});
+    RealRunOptions options;
+    options.make_device = devices.make;
+    const RealRun run = train_for_real(scenario, options);
+    ASSERT_TRUE(run.result.feasible());
+    const RealRun reference = train_for_real(strategies::reference_of(scenario), options);
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(On, SystemOnCuda, ::testing::ValuesIn(systems_under_test()),
                          [](const auto& system) { return system.param; });
 
