@@ -146,7 +146,8 @@ Value multiply_in_tiles(Tape& tape, const LayerWeights& weights, const Matrices&
                     hidden] {
     const bool trains = tape.trains(all.matrices.front());
     std::vector<Operand> back{tape.gradient(output), {x.tensor, Access::read}};
-    for (const std::uint32_t matrix : all.matrices) back.push_back({matrix, Access::read});
+    for (const auto* list : {&all.matrices, &all.biases})
+      for (const std::uint32_t weight : *list) back.push_back({weight, Access::read});
     if (trains)
       for (const auto* list : {&all.matrices, &all.biases})
         for (const std::uint32_t weight : *list) back.push_back(tape.weight_gradient(weight));

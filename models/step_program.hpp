@@ -155,7 +155,7 @@ enum class OperatorFunction {
   gather_experts,            ///< parts, shares, output
   gather_experts_backward,   ///< g.output, parts, shares, g.parts, g.shares
   tiled_feed_forward,        ///< x, matrices, [biases], y; its products inside
-  tiled_feed_forward_backward,  ///< g.y, x, matrices, w.matrices, [w.biases], g.x
+  tiled_feed_forward_backward,  ///< g.y, x, matrices, [biases], w.matrices, [w.biases], g.x
   // Of losses, statistics and shares are there where tensor ranks share the words: of each token
   // the log of the sum of exp(logits) over a rank's words and the logit of the label or 0, numbers
   // of 4 bytes; and the sum of the softmax over these words.

@@ -200,6 +200,10 @@ Lower lowering_of(models::OperatorFunction function) {
       return activation;
     case Function::activation_backward:
       return activation_backward;
+    case Function::tiled_feed_forward:
+      return tiled_feed_forward;
+    case Function::tiled_feed_forward_backward:
+      return tiled_feed_forward_backward;
     case Function::gated_product:
       return gated_product;
     case Function::gated_product_backward:

@@ -143,6 +143,10 @@ bool OperandReader::bias_next() const {
          call_.lowering.model->weights[*tensor.weight].kind == models::WeightKind::bias;
 }
 
+models::TensorRole OperandReader::next_role() const {
+  return call_.lowering.program->tensors[call_.op.operands[next_].tensor].role;
+}
+
 void OperandReader::skip_inputs() {
   const auto& tensors = call_.lowering.program->tensors;
   while (left() > 0 && tensors[call_.op.operands[next_].tensor].role == models::TensorRole::input)

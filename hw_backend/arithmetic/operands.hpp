@@ -76,6 +76,7 @@ class OperandReader {
   std::size_t left() const;
   /// Whether the next operand is of a bias, or of its gradient.
   bool bias_next() const;
+  models::TensorRole next_role() const;
   Operand take();
 
  private:
@@ -96,6 +97,8 @@ void product_input_gradient(const Call& call);
 void product_weight_gradient(const Call& call);
 /// Null for what experts do not do: caps, latents and diffusion are simulated only.
 Lower lowering_of_experts(models::OperatorFunction function);
+void tiled_feed_forward(const Call& call);
+void tiled_feed_forward_backward(const Call& call);
 void weight_norms(const Call& call);
 void magnitude(const Call& call);
 void magnitude_backward(const Call& call);

@@ -1,4 +1,4 @@
-#include "hw_backend/arithmetic/operands.hpp"
+#include "hw_backend/arithmetic/linear.hpp"
 #include "scenarios/description/errors.hpp"
 
 namespace spillway::hw_backend {
@@ -38,6 +38,10 @@ struct Operands {
   std::vector<Operand> matrices;  ///< or their gradients: one each, or all experts' in one
   std::vector<Operand> biases;
 
+  Operands(const Linear& linear, std::vector<Operand> all)
+      : values(std::move(all)), matrices{linear.matrix} {
+    if (linear.bias) biases.push_back(*linear.bias);
+  }
   explicit Operands(const Call& call) {
     OperandReader reader(call);
     while (reader.left() > 0) {
@@ -210,6 +214,28 @@ void product_weight_gradient(const Call& call) {
   const std::uint64_t rows = rows_of(call, operands, operands.values.back());
   for (const Group& group : groups_of(call, operands, rows))
     gradient_of_weight(call, operands, group, rows);
+}
+
+void multiply(const Call& call, const Linear& linear, const Operand& x,
+              const std::vector<Operand>& outputs) {
+  std::vector<Operand> values{x};
+  values.insert(values.end(), outputs.begin(), outputs.end());
+  multiply(call, Operands(linear, std::move(values)), {0, linear.rows, 0, 0}, linear.rows);
+}
+
+void multiply_back(const Call& call, const Linear& linear, const std::vector<Operand>& gradients,
+                   const Operand& x) {
+  std::vector<Operand> values = gradients;
+  values.push_back(x);
+  gradient_of_input(call, Operands(linear, std::move(values)), {0, linear.rows, 0, 0}, linear.rows);
+}
+
+void multiply_weights(const Call& call, const Linear& linear, const std::vector<Operand>& gradients,
+                      const Operand& x, bool sums) {
+  std::vector<Operand> values = gradients;
+  values.push_back(x);
+  gradient_of_weight(call, Operands(linear, std::move(values)), {0, linear.rows, 0, 0, !sums},
+                     linear.rows);
 }
 
 }  // namespace spillway::hw_backend

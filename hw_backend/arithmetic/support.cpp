@@ -114,9 +114,6 @@ void refuse_methods(const models::Model& model, const models::Workload& workload
   refuse(first && dora, "training.lora.dora",
          "no device takes norms of the columns of a matrix that has its inputs first for real",
          "write false, or use a model whose matrices have outputs first, such as llama's");
-  refuse(workload.mlp_tiles > 1, "training.mlp_tiles",
-         "feed-forwards in tiles, which no device computes for real",
-         "write 1; simulate knows more");
   refuse(workload.document > 0 && workload.document < workload.sequence, "training.packed",
          "documents shorter than training.sequence, which no device computes apart for real",
          "write true; simulate knows more");

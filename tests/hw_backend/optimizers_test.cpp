@@ -114,5 +114,23 @@ TEST(TrainingByOtherOptimizers, RanksThatShareStatesIn8BitsEndAlike) {
   }
 }
 
+// Of 32 tokens the last of five parts has four; the forward is that of all tokens at once.
+TEST(TrainingInTiles, EndsWhereTheReferenceDoes) {
+  const Overrides tiles{"training.mlp_tiles=5", "training.gradient_accumulation=2"};
+  const RealRun whole =
+      train_for_real(small_training("resident", {"training.gradient_accumulation=2"}));
+  for (const char* system : {"zero_infinity", "lohan", "ssdtrain", "teraio"}) {
+    SCOPED_TRACE(system);
+    const description::Scenario scenario = small_training(system, tiles);
+    const RealRun run = train_for_real(scenario);
+    ASSERT_TRUE(run.result.feasible());
+    const RealRun& reference = reference_run(scenario, "tiles");
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    for (std::size_t step = 0; step < whole.trained.losses.size(); ++step)
+      EXPECT_NEAR(run.trained.losses[step], whole.trained.losses[step], 1e-2);
+  }
+}
+
 }  // namespace
 }  // namespace spillway::hw_backend::optimizers_test

@@ -18,6 +18,7 @@ struct Case {
   description::Training training = {};  ///< what is trained; else everything
   std::optional<description::LossKind> loss = std::nullopt;
   description::ExpertLoad load = {};
+  std::uint64_t tiles = 1;  ///< of dense feed-forwards
 };
 
 /// A matrix for each expert in place of one for all.
@@ -93,6 +94,7 @@ class Gradients : public testing::TestWithParam<Case> {
     workload_.loss = GetParam().loss;
     workload_.expert_load = GetParam().load;
     workload_.adapter_scale = GetParam().training.lora.scale();
+    workload_.mlp_tiles = GetParam().tiles;
   }
 
   /// Of an expert that no token goes to.
@@ -292,6 +294,26 @@ INSTANTIATE_TEST_SUITE_P(
              freezing({"embeddings", "layers.0"})},
         Case{"frozen_middle", small_gpt2, Attention::flash, true, 0,
              freezing({"layers.1", "wpe", "wte"})}),
+    [](const auto& row) { return row.param.name; });
+
+/// Of 24 tokens the last of five tiles has fewer than the others.
+Case in_tiles(const char* name, const char* config, bool fused,
+              description::Training training = {}) {
+  Case tiled{name, config, Attention::flash, fused};
+  tiled.training = std::move(training);
+  tiled.tiles = 5;
+  return tiled;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tiles, Gradients,
+    testing::Values(in_tiles("gated", small_llama, true), in_tiles("unfused", small_llama, false),
+                    in_tiles("biases", gelu_llama, true),
+                    in_tiles("two_matrices", small_gpt2, true),
+                    in_tiles("gate_and_up_in_one", small_phi3, true),
+                    in_tiles("frozen_bottom", small_llama, true,
+                             freezing({"embeddings", "layers.0"})),
+                    in_tiles("frozen_feed_forward", small_llama, true, freezing({"layers.1.mlp"}))),
     [](const auto& row) { return row.param.name; });
 
 constexpr const char* small_granite_moe = R"({"model_type": "granitemoeshared", "hidden_size": 24,
