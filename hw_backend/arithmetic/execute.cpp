@@ -65,8 +65,8 @@ void rotation(const Call& call, bool back) {
   const models::Architecture& a = call.architecture();
   OperandReader operands(call);
   for (const std::uint64_t heads : {a.heads, a.kv_heads})
-    call.device.rotate({call.tokens(), call.workload().sequence, heads / call.workload().tensor,
-                        a.head_dim, a.rope_theta, back, a.rotated_dims, call.share()},
+    call.device.rotate({call.tokens(), call.attended(), heads / call.workload().tensor, a.head_dim,
+                        a.rope_theta, back, a.rotated_dims, call.share()},
                        operands.take().replace());
 }
 

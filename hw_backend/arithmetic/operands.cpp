@@ -115,11 +115,17 @@ Norm Call::norm(std::uint64_t elements, std::uint64_t width) const {
           static_cast<float>(architecture().norm_epsilon), elements / width, width};
 }
 
+std::uint64_t Call::attended() const {
+  return workload().document == 0 ? workload().sequence
+                                  : std::min(workload().document, workload().sequence);
+}
+
 AttentionShape Call::attention_shape() const {
   const models::Architecture& a = architecture();
   AttentionShape shape;
-  shape.samples = workload().micro_batch;
-  shape.sequence = workload().sequence;
+  // documents follow each other as samples do
+  shape.sequence = attended();
+  shape.samples = workload().micro_batch * (workload().sequence / shape.sequence);
   // of a tensor rank's heads, those of a context rank
   const std::uint64_t ranks = workload().context_in_ring ? 1 : workload().context;
   const std::uint64_t all = workload().tensor * ranks;

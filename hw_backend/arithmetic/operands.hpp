@@ -45,6 +45,8 @@ struct Call {
   /// Of the operator's layer.
   Routing routing() const;
   Norm norm(std::uint64_t elements, std::uint64_t width) const;
+  /// Tokens that see each other, and have positions from 0 on: a sample's, or a document's.
+  std::uint64_t attended() const;
   /// Of all tokens and this rank's heads; where context ranks are in a ring, of all that their
   /// tensor rank has.
   AttentionShape attention_shape() const;

@@ -114,9 +114,14 @@ void refuse_methods(const models::Model& model, const models::Workload& workload
   refuse(first && dora, "training.lora.dora",
          "no device takes norms of the columns of a matrix that has its inputs first for real",
          "write false, or use a model whose matrices have outputs first, such as llama's");
-  refuse(workload.document > 0 && workload.document < workload.sequence, "training.packed",
-         "documents shorter than training.sequence, which no device computes apart for real",
-         "write true; simulate knows more");
+  const bool in_documents = workload.document > 0 && workload.document < workload.sequence;
+  refuse(in_documents && (workload.sequence % workload.document != 0 || workload.context > 1 ||
+                          workload.attention != models::Attention::flash ||
+                          model.architecture.learned_positions > 0),
+         "training.packed",
+         "documents shorter than training.sequence compute apart for real by flash attention of "
+         "models that rotate, on ranks that share no samples, where they divide the sequence",
+         "write a divisor of training.sequence, or true; simulate knows more");
 }
 
 }  // namespace

@@ -132,5 +132,17 @@ TEST(TrainingInTiles, EndsWhereTheReferenceDoes) {
   }
 }
 
+TEST(TrainingOfPackedDocuments, EndsWhereTheReferenceDoes) {
+  const RealRun whole = train_for_real(small_training("resident", {}));
+  for (const char* system : {"zero_infinity", "ssdtrain", "g10"}) {
+    SCOPED_TRACE(system);
+    const description::Scenario scenario = small_training(system, {"training.packed=8"});
+    const RealRun run = train_for_real(scenario);
+    ASSERT_TRUE(run.result.feasible());
+    EXPECT_EQ(different(run.trained, reference_run(scenario, "packed").trained), 0u);
+    EXPECT_GT(different(run.trained, whole.trained), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace spillway::hw_backend::optimizers_test

@@ -18,7 +18,8 @@ struct Case {
   description::Training training = {};  ///< what is trained; else everything
   std::optional<description::LossKind> loss = std::nullopt;
   description::ExpertLoad load = {};
-  std::uint64_t tiles = 1;  ///< of dense feed-forwards
+  std::uint64_t tiles = 1;     ///< of dense feed-forwards
+  std::uint64_t document = 0;  ///< tokens of those that are packed
 };
 
 /// A matrix for each expert in place of one for all.
@@ -95,6 +96,7 @@ class Gradients : public testing::TestWithParam<Case> {
     workload_.expert_load = GetParam().load;
     workload_.adapter_scale = GetParam().training.lora.scale();
     workload_.mlp_tiles = GetParam().tiles;
+    workload_.document = GetParam().document;
   }
 
   /// Of an expert that no token goes to.
@@ -304,6 +306,17 @@ Case in_tiles(const char* name, const char* config, bool fused,
   tiled.tiles = 5;
   return tiled;
 }
+
+Case packed(const char* name, const char* config, double dropout) {
+  Case of_documents{name, config, Attention::flash, true, dropout};
+  of_documents.document = 4;
+  return of_documents;
+}
+
+INSTANTIATE_TEST_SUITE_P(Documents, Gradients,
+                         testing::Values(packed("packed", small_llama, 0),
+                                         packed("packed_dropout", small_llama, 0.2)),
+                         [](const auto& row) { return row.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
     Tiles, Gradients,

@@ -49,6 +49,29 @@ TEST(Operators, MaterializedAttentionEqualsFlashEvenInWhatItDrops) {
     }
 }
 
+// Two samples of two documents are four samples of one: positions begin anew, none sees another.
+TEST(Operators, DocumentsOfASampleAreSamplesToAttention) {
+  models::Workload packed = small_workload(), apart = packed;
+  packed.document = 6;
+  apart.sequence = 6;
+  apart.micro_batch = 4;
+  Executor one(small_llama, packed), other(small_llama, apart),
+      whole(small_llama, small_workload());
+  one.forward();
+  whole.forward();
+  const models::LayerSpan &embedding = one.program().layers.front(),
+                          &head = one.program().layers.back();
+  const models::TensorId embedded = *one.program().layers[1].input;
+  other.begin();
+  other.run(embedding.forward, {});
+  Memory& from = one.memory(embedded);
+  std::copy_n(from.data(), from.size(), other.memory(embedded).data());
+  other.run({embedding.forward.last, head.forward.first}, {});
+  const auto hidden = [&](Executor& run) { return run.memory(*head.input).copy(); };
+  EXPECT_EQ(hidden(one), hidden(other));
+  EXPECT_NE(hidden(one), hidden(whole));
+}
+
 TEST(Operators, FlashAttentionDropsTheSameInRowsThatNoFourDivides) {
   models::Workload workload = small_workload();
   workload.sequence = 11;  // one random_words has four elements' numbers

@@ -84,6 +84,18 @@ TEST(Support, WhatIsSimulatedOnlySaysWhatToWrite) {
   }
 }
 
+TEST(Support, DocumentsComputeApartWhereTheyAreWholeParts) {
+  models::Workload workload = small_workload();
+  workload.document = 4;
+  EXPECT_NO_THROW(require_support(model_of(small_llama), workload));
+  EXPECT_THROW(require_support(model_of(small_gpt2), workload), description::ScenarioError);
+  workload.document = 5;
+  EXPECT_THROW(require_support(model_of(small_llama), workload), description::ScenarioError);
+  workload.document = 4;
+  workload.attention = models::Attention::materialized;
+  EXPECT_THROW(require_support(model_of(small_llama), workload), description::ScenarioError);
+}
+
 TEST(Support, RanksInARingDropNoAttentionWeights) {
   models::Workload workload = small_workload();
   workload.context = 2;
