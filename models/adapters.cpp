@@ -123,6 +123,8 @@ WeightTensor magnitudes(const WeightTensor& of) {
   return vector;
 }
 
+/// Where tensor ranks cut the matrix, one of the two is cut with it, the other whole on each.
+///   Source  PEFT, tuners/lora/tp_layer.py
 WeightTensor adapter(const WeightTensor& of, const char* name, WeightKind kind,
                      std::uint64_t outputs, std::uint64_t inputs) {
   WeightTensor matrix;
@@ -131,6 +133,7 @@ WeightTensor adapter(const WeightTensor& of, const char* name, WeightKind kind,
   matrix.shape = {outputs, inputs};
   matrix.parameters = Params(outputs * inputs);
   matrix.layer = of.layer;
+  if (of.cut == (kind == WeightKind::adapter_up ? Cut::columns : Cut::rows)) matrix.cut = of.cut;
   return matrix;
 }
 

@@ -113,6 +113,13 @@ std::vector<std::uint32_t> Model::used_by(std::uint32_t layer) const {
   return used;
 }
 
+std::uint32_t Model::adapted(std::uint32_t weight) const {
+  ENSURE(weights.at(weight).is_adapter(), weights.at(weight).name + " is of no adapter");
+  std::uint32_t matrix = weight;  // adapters stand behind their matrix, and at most its bias
+  while (weights.at(matrix).is_adapter() || !weights[matrix].adapter) --matrix;
+  return matrix;
+}
+
 Params Model::largest_tensor() const {
   Params largest;
   for (const WeightTensor& weight : weights) largest = std::max(largest, weight.parameters);

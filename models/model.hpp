@@ -117,6 +117,9 @@ struct Model {
   Params trained_parameters() const;
   /// The weights that `layer` multiplies or looks up, a tied embedding included for the head.
   std::vector<std::uint32_t> used_by(std::uint32_t layer) const;
+  /// The matrix that a weight of an adapter is for.
+  ///   Throws  InternalError of other weights
+  std::uint32_t adapted(std::uint32_t weight) const;
   /// Parameters of the largest weight tensor (the vocabulary's, in LLMs).
   Params largest_tensor() const;
   /// All experts of a layer are one tensor, which is no module of its own.

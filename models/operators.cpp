@@ -175,6 +175,20 @@ void product(Tape& tape, std::string_view name, Value x, const Linear& weights, 
   });
 }
 
+/// Of an adapter of a matrix that tensor ranks cut, what is whole on each rank: its gradient is a
+/// sum over them, as what it multiplies, or is multiplied by, is a part.
+void mark_whole(Tape& tape, const Adapters& adapters) {
+  if (!tape.is_split()) return;
+  for (std::size_t i = 0; i < adapters.down.matrices.size(); ++i) {
+    const std::uint32_t down = adapters.down.matrices[i], up = adapters.up.matrices[i];
+    const auto is_cut = [&](std::uint32_t one) {
+      return tape.model().weights[one].cut != Cut::none;
+    };
+    if (is_cut(up)) tape.mark_partial(down);
+    if (is_cut(down)) tape.mark_partial(up);
+  }
+}
+
 /// What `adapters` make of `x`, to be added to `outputs`.
 std::vector<Value> adapted(Tape& tape, const std::string& name, Value x, const Adapters& adapters,
                            std::uint64_t rows, std::uint64_t inputs,
@@ -182,6 +196,7 @@ std::vector<Value> adapted(Tape& tape, const std::string& name, Value x, const A
   const Linear &down = adapters.down, &up = adapters.up;
   const std::uint64_t rank = tape.model().weights[down.matrices.front()].outputs();
   const std::size_t batch = down.matrices.size();
+  mark_whole(tape, adapters);
   const Value narrow = tape.value(name + ".adapter", rows * rank);
   product(tape, name + ".adapter_down", x, down, rows, inputs, {narrow}, batch);
   std::vector<Value> added;

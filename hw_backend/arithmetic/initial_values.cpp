@@ -11,8 +11,7 @@ namespace {
 
 /// The norm that a row of the matrix may be expected to have.
 InitialRule magnitude_rule(const models::Model& model, std::uint32_t weight) {
-  std::uint32_t matrix = weight;
-  while (model.weights.at(matrix).adapter != weight - 2) --matrix;
+  const std::uint32_t matrix = model.adapted(weight);
   const auto inputs = static_cast<float>(model.weights[matrix].inputs());
   return {initial_rule(model, matrix).deviation * std::sqrt(inputs), 0};
 }

@@ -70,7 +70,10 @@ WeightSlice slice_of(const models::Model& model, const models::Workload& workloa
     return slice;
   }
   if (of.cut == models::Cut::none) return slice;
-  if (of.kind == WeightKind::bias) {  // behind its matrix
+  if (of.kind == WeightKind::adapter_up) {
+    slice = columns(outputs_of(model.architecture, model.weights[model.adapted(weight)]),
+                    of.inputs(), ranks, tensor);
+  } else if (of.kind == WeightKind::bias) {  // behind its matrix
     slice = columns(outputs_of(model.architecture, model.weights.at(weight - 1)), 1, ranks, tensor);
   } else if (of.cut == models::Cut::columns) {
     slice = columns(outputs_of(model.architecture, of), of.inputs_first ? 1 : of.inputs(), ranks,

@@ -77,8 +77,20 @@ constexpr Rule method_rows[] = {
      .why = [](const Case& c) { return "a diffusion model " + not_with_method(c); },
      .hint = "train all of it, or a language model"},
     {.path = "parallel.tensor",
-     .holds = [](const Case& c) { return !has_adapters(c) || c.parallel().tensor == 1; },
-     .why = [](const Case& c) { return "a cut of adapters " + not_with_method(c); },
+     .holds =
+         [](const Case& c) {
+           return !has_adapters(c) || c.parallel().tensor == 1 ||
+                  (c.training().lora.base == description::BaseType::bf16 &&
+                   !c.training().lora.dora);
+         },
+     .why = [](const Case& c) -> std::string {
+       return c.training().lora.dora ? "norms of rows that tensor ranks cut are not part of this "
+                                       "version"
+                                     : fmt::format(
+                                           "a cut of matrices in {} is not part of this "
+                                           "version",
+                                           name_of(c.training().lora.base));
+     },
      .hint = "write 1, and parallel.data for more GPUs"},
     {.path = "parallel.pipeline",
      .holds =

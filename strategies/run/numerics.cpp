@@ -29,6 +29,7 @@ bool several_layers_share_weights(const description::Scenario& scenario) {
 bool has_parts(const description::Scenario& scenario) {
   if (scenario.parallel.tensor == 1) return false;
   return scenario.parallel.sequence_parallel ||
+         description::has_adapters(scenario.training.method) ||
          models::architecture_of(scenario).head_norm == models::HeadNorm::per_head;
 }
 

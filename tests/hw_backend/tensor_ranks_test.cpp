@@ -23,6 +23,7 @@ struct Case {
   double dropout = 0;
   LossKind loss = LossKind::fused;
   bool fused_kernels = true;
+  description::Training training = {};  ///< what is trained; else everything
 };
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
@@ -37,13 +38,29 @@ models::Workload workload_of(const Case& one, std::uint64_t ranks) {
   return workload;
 }
 
+/// Second matrices of adapters begin as 0, and nothing would come to the first.
+std::unique_ptr<Executor> with_adapters(std::unique_ptr<Executor> run) {
+  for (std::uint32_t weight = 0; weight < run->weights(); ++weight) {
+    if (run->model().weights[weight].kind != models::WeightKind::adapter_up) continue;
+    const RandomStream noise = initial_stream(99, weight);
+    const WeightSlice slice = run->slice(weight);
+    for (std::uint64_t i = 0; i < slice.elements; ++i)
+      store(run->weight(weight), i, initial_value({0, 0.1f}, noise, slice.in_whole(i)));
+  }
+  return run;
+}
+
+std::unique_ptr<Executor> run_of(const Case& one, std::uint64_t ranks, std::uint64_t rank = 0) {
+  return with_adapters(
+      std::make_unique<Executor>(one.config, workload_of(one, ranks), 0, one.training, rank));
+}
+
 /// The ranks of a group in step, each with memory of its own.
 class Ranks {
  public:
   explicit Ranks(const Case& one) {
     for (std::uint64_t rank = 0; rank < one.ranks; ++rank)
-      all_.push_back(std::make_unique<Executor>(one.config, workload_of(one, one.ranks), 0,
-                                                description::Training(), rank));
+      all_.push_back(run_of(one, one.ranks, rank));
   }
   Executor& rank(std::size_t index) { return *all_[index]; }
 
@@ -119,7 +136,8 @@ class TensorRanks : public testing::TestWithParam<Case> {};
 
 // Products, softmaxes and norms add up in another order; nothing else differs.
 TEST_P(TensorRanks, HaveTheLossAndTheGradientsOfOne) {
-  Executor one(GetParam().config, workload_of(GetParam(), 1));
+  const std::unique_ptr<Executor> alone = run_of(GetParam(), 1);
+  Executor& one = *alone;
   const double loss = one.forward();
   one.backward();
   Ranks ranks(GetParam());
@@ -129,6 +147,8 @@ TEST_P(TensorRanks, HaveTheLossAndTheGradientsOfOne) {
     EXPECT_NEAR(ranks.rank(rank).loss(), loss, 1e-6 * loss);
   for (std::uint32_t weight = 0; weight < expected.size(); ++weight) {
     const std::string& name = one.model().weights[weight].name;
+    if (one.model().weights[weight].frozen) continue;
+    EXPECT_GT(norm_of(expected[weight]), 0) << name;
     std::vector<float> apart = ranks.whole_gradient(weight);
     ASSERT_EQ(apart.size(), expected[weight].size()) << name;
     for (std::size_t i = 0; i < apart.size(); ++i) apart[i] -= expected[weight][i];
@@ -166,6 +186,20 @@ constexpr const char* small_neox = R"({"model_type": "gpt_neox", "hidden_size": 
     "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 50,
     "rotary_pct": 0.7})";
 
+description::Training adapters(const char* targets) {
+  description::Training training;
+  training.method = description::Method::lora;
+  training.lora.rank = 3;
+  training.lora.targets = {targets};
+  return training;
+}
+
+Case adapted(const char* name, const char* config, std::uint64_t ranks, bool sequence_parallel) {
+  Case one{name, config, ranks, sequence_parallel};
+  one.training = adapters("all_linear");
+  return one;
+}
+
 const Case cases[] = {
     {"llama", small_llama},
     {"llama_sequence_parallel", small_llama, 2, true},
@@ -182,6 +216,10 @@ const Case cases[] = {
     {"qwen3_sequence_parallel", small_qwen3, 2, true},
     {"phi3", small_phi3, 2, true},
     {"gpt_neox", small_neox, 4, true},
+    adapted("adapters", odd_llama, 2, false),
+    adapted("adapters_sequence_parallel", odd_llama, 2, true),
+    adapted("adapters_of_one_matrix", small_phi3, 2, true),
+    adapted("adapters_inputs_first", small_gpt2, 4, false),
 };
 INSTANTIATE_TEST_SUITE_P(On, TensorRanks, testing::ValuesIn(cases),
                          [](const auto& one) { return one.param.name; });
@@ -208,6 +246,11 @@ TEST(TrainingOnTensorRanks, EndsWhereTheReferenceDoes) {
       "zero_infinity",
       {"parallel.tensor=2", "parallel.sequence_parallel=true", "training.gradient_accumulation=2"},
       "sequence_parallel");
+  expect_the_reference(
+      "zero_infinity",
+      {"parallel.tensor=2", "training.method=lora", "training.lora.targets=all_linear",
+       "training.learning_rate=0.01", "training.gradient_accumulation=2"},
+      "adapters");
 }
 
 /// Trainings whose sums are in another order, and which are otherwise the same.
@@ -263,6 +306,8 @@ TEST(TrainingOnTensorRanks, EndsWhereTheReferenceDoesInManyWays) {
       {"plain_loss", {"training.loss=plain"}},
       {"norms_of_heads", {"model.model_type=qwen3", "training.gradient_accumulation=2"}},
       {"gpt2", gpt2},
+      {"fp32_adapters",
+       {"training.method=lora", "training.lora.targets=all_linear", "training.lora.adapters=fp32"}},
       {"two_replicas_each", {"parallel.data=2", four, memory, "training.gradient_accumulation=2"}},
       {"two_shares_of_samples_each", {"parallel.context=2", four, memory}},
       {"two_stages", {"parallel.pipeline=2", four, memory, "training.gradient_accumulation=2"}},
