@@ -105,14 +105,14 @@ void scale(const RawCpuKernel& kernel, Team& team) {
 void pack_first_values(const WorkContext& context, const RawOperand& operand,
                        std::uint64_t first_element, Team& team) {
   const Lowering& lowering = *context.lowering;
-  const Packing packing = packing_of(context, operand, first_element);
   const InitialRule rule = initial_rule(*lowering.model, operand.index);
   const RandomStream stream = initial_stream(lowering.seed, operand.index);
   const WeightSlice slice = context.part_of(operand.index).slice;
-  team.run(packing.parts(), [&](std::size_t part) {
-    pack_initial_part(rule, stream, slice, packing, part, operand.data);
-  });
-  std::memset(operand.data + packing.bytes(), 0, operand.bytes - packing.bytes());
+  std::memset(operand.data, 0, operand.bytes);
+  for (const PackedShare& share : packed_shares(context, operand, first_element))
+    team.run(share.packing.parts(), [&](std::size_t part) {
+      pack_initial_part(rule, stream, slice, share.first, share.packing, part, share.data);
+    });
 }
 
 void first_values(const WorkContext& context, const RawCpuKernel& kernel, Team& team) {

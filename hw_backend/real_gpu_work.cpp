@@ -1,4 +1,6 @@
 #include "hw_backend/real_work.hpp"
+#include "models/formats.hpp"
+#include "strategies/layout/tensor_table.hpp"
 
 namespace spillway::hw_backend {
 
@@ -24,11 +26,11 @@ void initialize(Primitives& device, const WorkContext& context, const RawGpuKern
 void pack(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,
           const RawOperand& operand) {
   const Lowering& lowering = *context.lowering;
-  const Packing packing = packing_of(context, operand, kernel.first_element);
-  device.initialize_packed(initial_rule(*lowering.model, operand.index),
-                           initial_stream(lowering.seed, operand.index),
-                           context.part_of(operand.index).slice, packing, operand.data);
-  device.zero(operand.data + packing.bytes(), operand.bytes - packing.bytes());
+  device.zero(operand.data, operand.bytes);
+  for (const PackedShare& share : packed_shares(context, operand, kernel.first_element))
+    device.initialize_packed(
+        initial_rule(*lowering.model, operand.index), initial_stream(lowering.seed, operand.index),
+        context.part_of(operand.index).slice, share.first, share.packing, share.data);
 }
 
 void first_values(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
@@ -101,12 +103,36 @@ void compute(Primitives& device, const WorkContext& context, const RawGpuKernel&
 
 }  // namespace
 
-Packing packing_of(const WorkContext& context, const RawOperand& operand,
-                   std::uint64_t first_element) {
-  const std::optional<Packing> packing = packing_of(*context.lowering, operand.index);
-  ENSURE(packing && packing->bytes() <= operand.bytes && first_element == 0,
-         "a share of packed numbers is to be made");
-  return *packing;
+std::vector<std::optional<PackedMatrix>> shared_matrices(const Lowering& lowering,
+                                                         const description::Scenario& scenario) {
+  const strategies::Partition partition = strategies::partition_of(scenario);
+  if (partition.weight_ways() == 1) return {};
+  const models::Formats formats(scenario.training);
+  std::vector<std::optional<PackedMatrix>> all;
+  for (std::uint32_t weight = 0; weight < lowering.model->weights.size(); ++weight) {
+    std::optional<PackedMatrix>& matrix = all.emplace_back(packing_of(lowering, weight));
+    if (!matrix) continue;
+    const models::NumberFormat format = formats.numbers(lowering.model->weights[weight]);
+    matrix->shares = partition.weight_ways();
+    matrix->share.elements = strategies::share_of(matrix->elements, matrix->shares, format);
+    matrix->stride = strategies::aligned_share(matrix->share.bytes());
+  }
+  return all;
+}
+
+std::vector<PackedShare> packed_shares(const WorkContext& context, const RawOperand& operand,
+                                       std::uint64_t first_element) {
+  const std::optional<PackedMatrix> matrix = packing_of(*context.lowering, operand.index);
+  ENSURE(matrix && first_element % matrix->share.elements == 0,
+         "a part of a share of packed numbers");
+  std::vector<PackedShare> shares;
+  const bool all = matrix->shares > 1 && operand.bytes >= matrix->shares * matrix->stride;
+  for (std::uint64_t i = 0; i < (all ? matrix->shares : 1); ++i)
+    shares.push_back({operand.data + i * matrix->stride, first_element + i * matrix->share.elements,
+                      matrix->share});
+  ENSURE(shares.back().data + matrix->share.bytes() <= operand.data + operand.bytes,
+         "packed numbers in less memory than they have");
+  return shares;
 }
 
 WorkContext::Part WorkContext::part_of(std::uint32_t weight) const {

@@ -107,6 +107,7 @@ RealMachine::RealMachine(const description::Scenario& scenario,
       team_(usable_cores(), best_isa(), after_devices(options_)),
       cores_(after_devices(options_)) {
   ENSURE(devices_.size() == topology().ranks, "a device a rank");
+  lowering_.shared = shared_matrices(lowering_, scenario);
   for (const models::WeightTensor& weight : prepared_.model.weights)
     trained_.masters.emplace_back(scenario_.run.checkpoint ? weight.parameters.value() : 0);
   const std::size_t losses =

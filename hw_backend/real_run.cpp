@@ -62,16 +62,6 @@ std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& s
 
 void require_support(const description::Scenario& scenario, const strategies::Prepared& prepared) {
   require_support(prepared.model, prepared.program.workload);
-  const description::Training& training = scenario.training;
-  if (description::has_adapters(training.method) &&
-      training.lora.base != description::BaseType::bf16 && scenario.parallel.replicas() > 1 &&
-      scenario.parallel.zero_stage >= 3)
-    description::refuse("training.lora.base",
-                        "ranks that share weights in " +
-                            std::string(description::name_of(training.lora.base)) +
-                            " would cut numbers that have a scale together, which no device "
-                            "computes with for real",
-                        "write parallel.zero_stage 2, or bf16; simulate knows more");
   if (scenario.strategy.optimizer.selected_share > 0 && scenario.parallel.replicas() > 1)
     description::refuse(
         "strategy.optimizer.selected_share",

@@ -218,7 +218,8 @@ bool RealMachine::go_on_inside(RealOperation& operation) {
 void RealMachine::start(CollectiveRound& round) {
   PeerCall call;
   call.what = round.what;
-  call.type = element(round.type);
+  // packed numbers are gathered alone, which is to move bytes
+  call.type = is_element(round.type) ? element(round.type) : Element::fp32;
   call.bytes = round.bytes;
   call.pieces = round.pieces;
   for (const Operation* member : round.members) {

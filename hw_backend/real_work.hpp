@@ -60,6 +60,10 @@ struct RawGpuKernel {
   }
 };
 
+/// Of `lowering`, whose weights are whole, as the ranks of `scenario` share them; empty: they do not.
+std::vector<std::optional<PackedMatrix>> shared_matrices(const Lowering& lowering,
+                                                         const description::Scenario& scenario);
+
 /// Calls each operator of the passes but collectives on memory that is not there: for
 /// Device::reserve. Weight gradients both begin and are added to.
 void go_through(Primitives& device, const Lowering& lowering);
@@ -101,10 +105,15 @@ AdamNumbers adam_numbers(const description::Scenario& scenario, const strategies
 MomentumNumbers momentum_numbers(const description::Scenario& scenario,
                                  const strategies::Numbers& numbers);
 
-/// How the matrix lies in the operand's memory, which padding may follow.
-///   Throws  InternalError where it is a share: blocks of numbers are not cut
-Packing packing_of(const WorkContext& context, const RawOperand& operand,
-                   std::uint64_t first_element);
+/// A share of a packed matrix in memory, which padding may follow.
+struct PackedShare {
+  std::byte* data = nullptr;
+  std::uint64_t first = 0;  ///< element of the matrix
+  Packing packing;
+};
+/// Those that lie in the operand's memory, from `first_element` on: one of them, or all.
+std::vector<PackedShare> packed_shares(const WorkContext& context, const RawOperand& operand,
+                                       std::uint64_t first_element);
 
 /// Enqueues the optimizer's step of one weight's share, all of it or one of several kernels.
 void update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel);

@@ -62,7 +62,7 @@ void weight_norms(const Call& call) {
   };
   Output sum = workspace.take(matrix.elements);
   if (matrix.packing)
-    call.device.unpack(*matrix.packing, matrix.data, sum);
+    unpack(call, matrix, sum);
   else
     call.device.convert(matrix.elements, matrix.read(), sum);
   sum.add = true;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace spillway::hw_backend {
 
@@ -13,6 +14,8 @@ struct Lowering {
   const models::Model* model = nullptr;
   const models::StepProgram* program = nullptr;
   std::uint64_t seed = 1;
+  /// By weight, where ranks share them: how packed ones lie, gathered.
+  std::vector<std::optional<PackedMatrix>> shared{};
 };
 
 /// An operand of an operator in device memory.
@@ -51,7 +54,7 @@ void execute(Primitives& device, const Lowering& lowering, const models::Operato
              double* loss);
 
 /// How `tensor` of the program is packed; none: each of its elements lies by itself.
-std::optional<Packing> packing_of(const Lowering& lowering, models::TensorId tensor);
+std::optional<PackedMatrix> packing_of(const Lowering& lowering, models::TensorId tensor);
 
 /// How weight `weight` of `model` begins: norms 1, biases 0, matrices nearly normal with deviation
 /// 0.02, those that write to the residual stream divided by the root of their number; of an adapter

@@ -149,17 +149,17 @@ void HostPrimitives::initialize(const InitialRule& rule, const RandomStream& str
 }
 
 void HostPrimitives::initialize_packed(const InitialRule& rule, const RandomStream& stream,
-                                       const WeightSlice& slice, const Packing& packing,
-                                       std::byte* packed) {
+                                       const WeightSlice& slice, std::uint64_t first,
+                                       const Packing& packing, std::byte* packed) {
   for (std::uint64_t part = 0; part < packing.parts(); ++part)
-    pack_initial_part(rule, stream, slice, packing, part, packed);
+    pack_initial_part(rule, stream, slice, first, packing, part, packed);
 }
 
-void HostPrimitives::unpack(const Packing& packing, const std::byte* packed, Output y) {
-  map<0, 1>(packing.elements, {}, {y},
-            [&](std::uint64_t from, std::size_t n, const auto&, const auto& out) {
-              unpack_some(packing, packed, from, n, out[0]);
-            });
+void HostPrimitives::unpack(const Packing& packing, const std::byte* packed, std::uint64_t count,
+                            Output y) {
+  map<0, 1>(count, {}, {y}, [&](std::uint64_t from, std::size_t n, const auto&, const auto& out) {
+    unpack_some(packing, packed, from, n, out[0]);
+  });
 }
 
 }  // namespace spillway::hw_backend

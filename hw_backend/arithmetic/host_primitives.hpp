@@ -117,9 +117,10 @@ class HostPrimitives final : public Primitives {
   void initialize(const InitialRule& rule, const RandomStream& stream, const WeightSlice& slice,
                   std::uint64_t first, std::uint64_t count, Output values) override;
   void initialize_packed(const InitialRule& rule, const RandomStream& stream,
-                         const WeightSlice& slice, const Packing& packing,
+                         const WeightSlice& slice, std::uint64_t first, const Packing& packing,
                          std::byte* packed) override;
-  void unpack(const Packing& packing, const std::byte* packed, Output y) override;
+  void unpack(const Packing& packing, const std::byte* packed, std::uint64_t count,
+              Output y) override;
   void zero(std::byte* data, std::uint64_t bytes) override;
 
   void check(std::uint64_t count, Input values, float* found) override;

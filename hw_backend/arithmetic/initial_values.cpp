@@ -49,19 +49,20 @@ void initial_values(const models::Model& model, std::uint64_t seed, std::uint32_
                               first, count, values);
 }
 
-std::optional<Packing> packing_of(const Lowering& lowering, models::TensorId tensor) {
+std::optional<PackedMatrix> packing_of(const Lowering& lowering, models::TensorId tensor) {
   const models::Workload& w = lowering.program->workload;
   const auto& weights = lowering.model->weights;
   if (w.base == description::BaseType::bf16 || tensor >= weights.size()) return std::nullopt;
+  if (!lowering.shared.empty()) return lowering.shared[tensor];
   const models::NumberFormat format =
       models::Formats(w.precision, w.optimizer, w.states, w.adapters, w.base)
           .numbers(weights[tensor]);
   if (!format.is_packed()) return std::nullopt;
-  const Packing packing{lowering.program->tensors[tensor].elements, format.block,
-                        format.scale_block};
-  ENSURE(packing.bytes() == lowering.program->tensors[tensor].bytes.value(),
-         weights[tensor].name + " is packed in other bytes than its format has");
-  return packing;
+  const models::Tensor& whole = lowering.program->tensors[tensor];
+  PackedMatrix matrix{{whole.elements, format.block, format.scale_block}, whole.elements};
+  ENSURE(matrix.share.bytes() == whole.bytes.value(),
+         whole.name + " is packed in other bytes than its format has");
+  return matrix;
 }
 
 }  // namespace spillway::hw_backend

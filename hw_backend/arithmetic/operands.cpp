@@ -180,6 +180,14 @@ Operand OperandReader::take() {
   return taken;
 }
 
+void unpack(const Call& call, const Operand& packed, const Output& into) {
+  const PackedMatrix& matrix = *packed.packing;
+  for (std::uint64_t share = 0; share < matrix.shares; ++share)
+    if (matrix.count(share) > 0)
+      call.device.unpack(matrix.share, packed.data + share * matrix.stride, matrix.count(share),
+                         from(into, share * matrix.share.elements));
+}
+
 Input from(Input x, std::uint64_t elements) {
   return {x.data + elements * size_of(x.type), x.type};
 }

@@ -59,7 +59,7 @@ struct Operand {
   std::uint64_t elements = 0;
   bool add = false;                              ///< read_write and not fresh
   const models::WeightTensor* weight = nullptr;  ///< of weights and their gradients
-  std::optional<Packing> packing{};              ///< its numbers, of that type, are packed
+  std::optional<PackedMatrix> packing{};         ///< its numbers, of that type, are packed
 
   Input read() const { return {data, type}; }
   /// Overwrites, or sums where the step program accumulates.
@@ -86,6 +86,9 @@ class OperandReader {
   const Call& call_;
   std::size_t next_ = 0;
 };
+
+/// All numbers of a packed operand, in `into`.
+void unpack(const Call& call, const Operand& packed, const Output& into);
 
 /// The value `elements` further on.
 Input from(Input x, std::uint64_t elements);

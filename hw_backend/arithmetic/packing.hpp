@@ -147,11 +147,14 @@ SPILLWAY_ANYWHERE void pack_part(const Packing& p, std::byte* packed, std::uint6
   }
 }
 
-/// The same of what `slice` takes of a matrix that begins by `rule`; what pads it is 0.
+/// The same of elements from `first` on of what `slice` takes of a matrix that begins by `rule`;
+/// what pads it is 0.
 SPILLWAY_ANYWHERE inline void pack_initial_part(const InitialRule& rule, const RandomStream& stream,
-                                                const WeightSlice& slice, const Packing& packing,
-                                                std::uint64_t part, std::byte* packed) {
-  pack_part(packing, packed, part, [&](std::uint64_t element) {
+                                                const WeightSlice& slice, std::uint64_t first,
+                                                const Packing& packing, std::uint64_t part,
+                                                std::byte* packed) {
+  pack_part(packing, packed, part, [&](std::uint64_t i) {
+    const std::uint64_t element = first + i;
     return element < slice.elements ? initial_value(rule, stream, slice.in_whole(element)) : 0.0f;
   });
 }
@@ -166,5 +169,21 @@ SPILLWAY_ANYWHERE inline void unpack_some(const Packing& p, const std::byte* pac
       values[done] = packing::number_at(p, packed, first + done, scale);
   }
 }
+
+/// A matrix of which ranks have equal shares, one behind the other. Each is packed by itself, and
+/// has whole parts: all numbers are those of the matrix packed as one.
+struct PackedMatrix {
+  Packing share;  ///< of all of it, where no ranks share it
+  std::uint64_t elements = 0, shares = 1;
+  std::uint64_t stride = 0;  ///< bytes from one share to the next
+
+  /// Elements of share `number`, without what pads them.
+  std::uint64_t count(std::uint64_t number) const {
+    const std::uint64_t first = number * share.elements;
+    return first >= elements                   ? 0
+           : elements - first < share.elements ? elements - first
+                                               : share.elements;
+  }
+};
 
 }  // namespace spillway::hw_backend

@@ -354,12 +354,14 @@ class Primitives {
                   std::uint64_t count, Output values) {
     initialize(rule, stream, WeightSlice(), first, count, values);
   }
-  /// All of what `slice` takes of a matrix that begins by `rule`, packed.
+  /// packing.elements elements from `first` on of what `slice` takes of a matrix that begins by
+  /// `rule`, packed.
   virtual void initialize_packed(const InitialRule& rule, const RandomStream& stream,
-                                 const WeightSlice& slice, const Packing& packing,
-                                 std::byte* packed) = 0;
-  /// y [packing.elements] = the numbers of `packed`.
-  virtual void unpack(const Packing& packing, const std::byte* packed, Output y) = 0;
+                                 const WeightSlice& slice, std::uint64_t first,
+                                 const Packing& packing, std::byte* packed) = 0;
+  /// y [count] = the first numbers of `packed`.
+  virtual void unpack(const Packing& packing, const std::byte* packed, std::uint64_t count,
+                      Output y) = 0;
   virtual void zero(std::byte* data, std::uint64_t bytes) = 0;
 
   // ---- Flags

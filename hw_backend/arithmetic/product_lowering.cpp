@@ -87,7 +87,7 @@ Input multiplied(const Call& call, const Operand& matrix, const Group& group, co
                  Element type) {
   const Output copy{call.workspace, type, false};
   if (matrix.packing) {
-    call.device.unpack(*matrix.packing, matrix.data, copy);
+    unpack(call, matrix, copy);
     return copy.read();
   }
   const Input own = from(matrix.read(), group.matrix_offset(cut));

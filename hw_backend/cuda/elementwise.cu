@@ -244,12 +244,12 @@ struct Unpack {
 };
 
 /// A thread packs a part: once a run.
-__global__ void pack(InitialRule rule, RandomStream stream, WeightSlice slice, Packing packing,
-                     std::byte* packed) {
+__global__ void pack(InitialRule rule, RandomStream stream, WeightSlice slice, std::uint64_t first,
+                     Packing packing, std::byte* packed) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
   for (std::uint64_t part = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
        part < packing.parts(); part += stride)
-    pack_initial_part(rule, stream, slice, packing, part, packed);
+    pack_initial_part(rule, stream, slice, first, packing, part, packed);
 }
 
 template <class Work, int ins, int outs>
@@ -328,15 +328,15 @@ void CudaPrimitives::initialize(const InitialRule& rule, const RandomStream& str
 }
 
 void CudaPrimitives::initialize_packed(const InitialRule& rule, const RandomStream& stream,
-                                       const WeightSlice& slice, const Packing& packing,
-                                       std::byte* packed) {
+                                       const WeightSlice& slice, std::uint64_t first,
+                                       const Packing& packing, std::byte* packed) {
   launch(stream_, "initialize_packed", on_device::pack, divided_up(packing.parts(), block_threads),
-         rule, stream, slice, packing, packed);
+         rule, stream, slice, first, packing, packed);
 }
 
-void CudaPrimitives::unpack(const Packing& packing, const std::byte* packed, Output y) {
-  start<on_device::Unpack, 1, 1>(stream_, "unpack", packing.elements, {{Input()}, {y}},
-                                 {packing, packed});
+void CudaPrimitives::unpack(const Packing& packing, const std::byte* packed, std::uint64_t count,
+                            Output y) {
+  start<on_device::Unpack, 1, 1>(stream_, "unpack", count, {{Input()}, {y}}, {packing, packed});
 }
 
 void CudaPrimitives::zero(std::byte* data, std::uint64_t bytes) {

@@ -24,7 +24,8 @@ Partition expert_partition_of(const description::Scenario& scenario) {
 std::uint64_t share_of(std::uint64_t elements, std::uint64_t ways, const NumberFormat& format) {
   if (ways == 1) return elements;
   std::uint64_t unit = 8 * share_alignment / description::bits_of(format.type);
-  if (format.block) unit = std::lcm(unit, format.block);
+  if (format.block)
+    unit = std::lcm(unit, format.block * std::max<std::uint64_t>(1, format.scale_block));
   return description::divide_up(description::divide_up(elements, ways), unit) * unit;
 }
 

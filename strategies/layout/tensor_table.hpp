@@ -22,12 +22,17 @@ using description::storage_sector;
 
 /// Shares of a tensor begin and end at such bytes on the GPU.
 inline constexpr std::uint64_t share_alignment = 64;
+/// From one share to the next, of so many bytes.
+constexpr std::uint64_t aligned_share(std::uint64_t bytes) {
+  return description::divide_up(bytes, share_alignment) * share_alignment;
+}
 /// Bytes of a share below which it stays in memory: DeepSpeed swaps nothing smaller.
 inline constexpr std::uint64_t smallest_swapped = 1u << 20;
 
 /// Elements that one of `ways` ranks holds of a tensor of `elements`. Shares follow each other
 /// without gaps, so that gathered they are the tensor; the last ones are short of it by what they
-/// are padded with. A block of numbers with a common scale lies in one share.
+/// are padded with. A block of numbers with a common scale lies in one share, and so does a block of
+/// scales.
 std::uint64_t share_of(std::uint64_t elements, std::uint64_t ways, const NumberFormat& format);
 
 /// Ranks over which a tensor may be spread.
@@ -98,7 +103,7 @@ struct TensorRow {
   /// Bytes of a share in `format`, which another one follows: whole alignments, which the scales of
   /// packed numbers are not.
   std::uint64_t share_bytes(const NumberFormat& format, std::uint64_t ways) const {
-    return description::divide_up(format.bytes(share(ways)), share_alignment) * share_alignment;
+    return aligned_share(format.bytes(share(ways)));
   }
 
   bool operator==(const TensorRow&) const = default;

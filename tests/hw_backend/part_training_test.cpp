@@ -69,5 +69,25 @@ TEST(TrainingOfAPart, EndsWhereTheReferenceDoes) {
   }
 }
 
+// Shares have whole blocks: gathered, a matrix has the numbers of one that nobody shares.
+TEST(TrainingBesidePackedMatrices, OfRanksThatShareThemEndsAsOfRanksThatDoNot) {
+  for (const char* base : {"nf4", "int8"})
+    for (const char* system : {"resident", "zero_offload", "zero_infinity"}) {
+      SCOPED_TRACE(std::string(base) + " " + system);
+      const Overrides packed{"training.method=qlora", "training.lora.targets=all_linear",
+                             std::string("training.lora.base=") + base, "parallel.data=2"};
+      Overrides shared = packed, whole = packed;
+      shared.emplace_back("parallel.zero_stage=3");
+      whole.emplace_back("parallel.zero_stage=0");
+      const description::Scenario scenario = small_training(system, shared);
+      const RealRun run = train_for_real(scenario);
+      ASSERT_TRUE(run.result.feasible());
+      const RealRun& reference =
+          reference_run(small_training("resident", whole), std::string("whole_") + base);
+      EXPECT_EQ(run.trained.losses, reference.trained.losses);
+      EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    }
+}
+
 }  // namespace
 }  // namespace spillway::hw_backend::part_training_test

@@ -185,8 +185,8 @@ void packed_numbers(Device& device, Report& report) {
       Operand y(device, some, type, 2);
       session.both([&](Primitives& p, Side side) {
         p.zero(packed.data(side), packed.bytes());
-        p.initialize_packed({0.5f, 0.02f}, stream, slice, packing, packed.data(side));
-        p.unpack(packing, packed.data(side), y.out(side));
+        p.initialize_packed({0.5f, 0.02f}, stream, slice, 0, packing, packed.data(side));
+        p.unpack(packing, packed.data(side), some, y.out(side));
       });
       session.equal("packed", packed);
       session.equal("unpacked", y);
