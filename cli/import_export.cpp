@@ -13,6 +13,9 @@ namespace spillway::cli {
 
 namespace {
 
+/// Ranks, or tokens of a sample.
+constexpr std::uint64_t most_counted = 1'000'000'000;
+
 void note_to_person(const std::string& note) {
   std::fprintf(stderr, "note: %s\n", description::printable(note).c_str());
 }
@@ -91,13 +94,15 @@ void add_import(CLI::App& app) {
   verb->add_flag("--keep-gaps", options->trace.keep_gaps,
                  "of a trace: keep times in which no kernel runs");
   verb->add_option("--ranks", options->import.ranks,
-                   "data-parallel ranks; default: the machine's GPUs");
+                   "data-parallel ranks; default: the machine's GPUs")
+      ->check(CLI::Range(std::uint64_t{1}, most_counted));
   verb->add_option("--deepspeed", options->import.deepspeed,
                    "of a configuration: version whose defaults it has, such as 0.18; default: the "
                    "newest");
   verb->add_option("--adapter", options->import.adapter,
                    "of a configuration: adapters as an adapter_config.json of PEFT has them");
-  verb->add_option("--sequence", options->import.sequence, "tokens per sample; default: 4096");
+  verb->add_option("--sequence", options->import.sequence, "tokens per sample; default: 4096")
+      ->check(CLI::Range(std::uint64_t{1}, most_counted));
   add_set(*verb, options->overrides,
           "of a configuration: what it does not say, such as training.loss=fused");
   add_output(*verb, *options);

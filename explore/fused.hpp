@@ -12,10 +12,14 @@ namespace spillway::explore {
 struct FreeSettings {
   std::string words;                   ///< "training.loss fused and training.fused_kernels true"
   std::vector<std::string> overrides;  ///< the same as "path=value"
+  std::string such_as;                 ///< who has them: "Liger Kernel's"
 };
 
 /// What a trainer has from Liger Kernel: a loss that never holds whole logits, and kernels that
-/// keep nothing between their operators. Nothing where the job has both.
+/// keep nothing between their operators; of a frozen base in 8 or 4 bits also experts as modules,
+/// which alone are quantised. Nothing where the job has all of it.
+///   Source  bitsandbytes packs nn.Linear; transformers 4 has such modules, and Axolotl quantises
+///           experts that lie in one tensor
 ///   overrides  "path=value" of the user, who may have named either
 std::optional<FreeSettings> fused_of(const description::Scenario& scenario,
                                      const std::vector<std::string>& overrides = {});

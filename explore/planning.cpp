@@ -1,6 +1,6 @@
 #include "explore/planning.hpp"
 
-#include "explore/fused.hpp"
+#include "explore/changes.hpp"
 #include "explore/runs_with.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/quantity.hpp"
@@ -15,13 +15,7 @@ namespace spillway::explore {
 
 namespace {
 
-using description::ActivationPolicy;
 using description::Scenario;
-
-struct Change {
-  std::string words;
-  std::vector<std::string> overrides;
-};
 
 void sustained_storage(Scenario& scenario) {
   for (description::StorageSpec& storage : scenario.machine.storage) storage.slc_cache.reset();
@@ -121,6 +115,20 @@ void faster_gpu(Scenario& scenario) {
   if (gpu.reduction) gpu.reduction = *gpu.reduction * 2;
 }
 
+/// Where a cap binds what several drives reach together: one more brings nothing.
+void faster_arrays(Scenario& scenario) {
+  for (description::StorageSpec& storage : scenario.machine.storage)
+    for (auto* rate : {&storage.array_read, &storage.array_write})
+      if (*rate) *rate = **rate * 2;
+}
+
+/// One more drive reads and writes no faster than those that are there.
+bool array_is_full(const Scenario& before) {
+  Scenario after = before;
+  faster_storage(after);
+  return !full_lanes(before, after).empty();
+}
+
 void faster_peers(Scenario& scenario) {
   description::MachineFile& machine = scenario.machine;
   for (auto* rate : {&machine.gpu.peer_rate, &machine.network.intra_node_per_gpu})
@@ -129,124 +137,6 @@ void faster_peers(Scenario& scenario) {
 
 void faster_network(Scenario& scenario) {
   scenario.machine.network.per_gpu = scenario.machine.network.per_gpu * 2;
-}
-
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
-/// Pieces of a batch that a remedy of two changes tries at most: each costs a pass to simulate.
-constexpr std::uint64_t most_pieces = 32;
-
-/// The same global batch in smaller pieces, the largest first.
-void add_smaller_batches(const Scenario& scenario, std::uint64_t pieces,
-                         std::vector<Change>& changes) {
-  const std::uint64_t batch = scenario.training.micro_batch;
-  for (std::uint64_t smaller = batch / 2; smaller >= 1; --smaller) {
-    if (batch % smaller != 0) continue;
-    if (batch / smaller > pieces) break;
-    const std::uint64_t steps = scenario.training.gradient_accumulation * (batch / smaller);
-    changes.push_back({"training.micro_batch " + number(smaller) +
-                           " with training.gradient_accumulation " + number(steps),
-                       {"training.micro_batch=" + number(smaller),
-                        "training.gradient_accumulation=" + number(steps)}});
-  }
-}
-
-void add_fused(const Scenario& scenario, std::vector<Change>& changes) {
-  if (auto fused = fused_of(scenario))
-    changes.push_back({std::move(fused->words), std::move(fused->overrides)});
-}
-
-void add_checkpointing(const Scenario& scenario, std::vector<Change>& changes) {
-  const ActivationPolicy policy = scenario.strategy.activations.policy;
-  for (const auto& [stronger, name] :
-       {std::pair{ActivationPolicy::checkpoint_gpu, "checkpoint_gpu"},
-        std::pair{ActivationPolicy::checkpoint_host, "checkpoint_host"}})
-    if (policy < stronger)
-      changes.push_back({std::string("strategy.activations.policy ") + name,
-                         {std::string("strategy.activations.policy=") + name}});
-}
-
-/// Whether ranks hold copies of what ZeRO could share among them.
-bool could_share(const Scenario& scenario) {
-  return scenario.parallel.replicas() > 1 && scenario.parallel.pipeline == 1 &&
-         scenario.parallel.zero_stage < 3;
-}
-
-void add_zero_stages(const Scenario& scenario, std::vector<Change>& changes) {
-  if (!could_share(scenario)) return;
-  for (std::uint64_t stage = scenario.parallel.zero_stage + 1; stage <= 3; ++stage)
-    changes.push_back(
-        {"parallel.zero_stage " + number(stage), {"parallel.zero_stage=" + number(stage)}});
-}
-
-void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& changes) {
-  if (scenario.strategy.optimizer.device == description::OptimizerDevice::gpu) return;
-  const std::uint64_t size = scenario.strategy.optimizer.subgroup.value();
-  for (const std::uint64_t divisor : {2, 10, 100}) {
-    const std::string smaller = number(size / divisor) + " params";
-    if (size / divisor >= 1'000'000)
-      changes.push_back({"strategy.optimizer.subgroup \"" + smaller + "\"",
-                         {"strategy.optimizer.subgroup=\"" + smaller + "\""}});
-  }
-}
-
-/// Other shares of states that lie in memory: a smaller one for the CPU takes less of the host, a
-/// larger one less of the GPU.
-void add_shares_of_update(const Scenario& scenario, std::vector<Change>& changes) {
-  const description::OptimizerPart& part = scenario.strategy.optimizer;
-  if (part.device != description::OptimizerDevice::cpu || part.home != description::Home::host)
-    return;
-  for (const auto& [share, written] : {std::pair{1.0, "1"}, std::pair{0.75, "0.75"},
-                                       std::pair{0.5, "0.5"}, std::pair{0.25, "0.25"}})
-    if (share != part.cpu_share)
-      changes.push_back({std::string("strategy.optimizer.cpu_share ") + written,
-                         {std::string("strategy.optimizer.cpu_share=") + written}});
-}
-
-/// Parts of the same system that take less host memory: exact pinned buffers, and with them a pool
-/// by shape, a check without temporaries and I/O without files, as far as it has other ones.
-void add_smaller_parts(const Scenario& scenario, std::vector<Change>& changes) {
-  const description::Strategy& parts = scenario.strategy;
-  Change all;
-  const auto swap = [&](bool has, const char* path, const char* value) {
-    if (!has) return;
-    if (!all.words.empty()) all.words += ", ";
-    all.words += std::string("strategy.") + path + " " + value;
-    all.overrides.push_back(std::string("strategy.") + path + "=" + value);
-  };
-  swap(parts.pinned == description::PinnedPolicy::power_of_two, "pinned", "exact");
-  if (all.overrides.size() == 1) changes.push_back(all);
-  swap(parts.weights.pool == description::PoolKind::monolithic, "weights.pool", "adaptive");
-  swap(parts.overflow_check == description::OverflowCheck::chained, "overflow_check", "fused");
-  swap(parts.io_engine == description::IoEngine::file, "io_engine", "direct");
-  if (all.overrides.size() > 1) changes.push_back(all);
-}
-
-/// What another system does without: "in place of zero_infinity with preset deepspeed_0.16".
-std::string in_place_of(const Scenario& scenario) {
-  const description::Strategy& parts = scenario.strategy;
-  return " in place of " + parts.system +
-         (parts.preset.empty() ? "" : " with preset " + parts.preset) +
-         ", with that system's own parts";
-}
-
-/// Not those whose updates come late: they train something else. Where ranks could share more, with
-/// ZeRO-3 as well, the only stage for weights outside the GPU.
-///   taken  which systems
-void add_other_systems(const Scenario& scenario, bool (*taken)(const strategies::System&),
-                       std::vector<Change>& changes) {
-  for (const strategies::System& system : strategies::catalogue()) {
-    if (scenario.strategy.system == system.name || system.defaults().optimizer.staleness != 0 ||
-        !taken(system))
-      continue;
-    Change change{std::string("system ") + system.name + in_place_of(scenario),
-                  {std::string("strategy={\"system\": \"") + system.name + "\"}"}};
-    changes.push_back(change);
-    if (!could_share(scenario)) continue;
-    change.words += " and parallel.zero_stage 3";
-    change.overrides.emplace_back("parallel.zero_stage=3");
-    changes.push_back(std::move(change));
-  }
 }
 
 std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>& changes,
@@ -288,18 +178,6 @@ std::optional<Remedy> largest_batch(const Backend& backend, const std::vector<Ch
   return std::nullopt;
 }
 
-/// Each of `first` with each of the others, which are applied after it: a system replaces the whole
-/// strategy, the others parts of it.
-void add_pairs(const std::vector<Change>& first, const std::vector<Change>& others,
-               std::vector<Change>& pairs) {
-  for (const Change& one : first)
-    for (const Change& other : others) {
-      Change both{one.words + " and " + other.words, one.overrides};
-      both.overrides.insert(both.overrides.end(), other.overrides.begin(), other.overrides.end());
-      pairs.push_back(std::move(both));
-    }
-}
-
 /// Asks for the program, which takes long, only where a launch takes time.
 bool waits_for_launches(const Scenario& scenario) {
   strategies::LoggedKernel first_of_module{};
@@ -327,6 +205,8 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   for (const description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
       steps.emplace_back("one more ssd", faster_storage);
+      if (array_is_full(scenario))
+        steps.emplace_back("twice the rate of the drives' array", faster_arrays);
       break;
     }
   for (const description::StorageSpec& storage : scenario.machine.storage)
@@ -368,31 +248,8 @@ result::Result with_what_ifs(const Backend& backend, result::Result result) {
 
 namespace {
 
-/// What a scenario's own system leaves to its user.
-struct Settings {
-  std::vector<Change> updates, passes, fused;
-
-  std::vector<Change> all() const {
-    std::vector<Change> all = updates;
-    for (const auto* more : {&passes, &fused}) all.insert(all.end(), more->begin(), more->end());
-    return all;
-  }
-  std::vector<Change> with(const std::vector<Change>& batches) const {
-    std::vector<Change> more = all();
-    more.insert(more.end(), batches.begin(), batches.end());
-    return more;
-  }
-};
-
-Settings settings_of(const Scenario& scenario) {
-  Settings settings;
-  add_smaller_subgroups(scenario, settings.updates);
-  add_shares_of_update(scenario, settings.updates);
-  add_checkpointing(scenario, settings.passes);
-  add_zero_stages(scenario, settings.passes);
-  add_fused(scenario, settings.fused);
-  return settings;
-}
+/// Pieces of a batch that a remedy of two changes tries at most: each costs a pass to simulate.
+constexpr std::uint64_t most_pieces = 32;
 
 /// The best of some changes, or else of them with one of the settings each.
 std::optional<Remedy> best_with(const Backend& backend, const std::vector<Change>& changes,

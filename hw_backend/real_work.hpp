@@ -60,7 +60,8 @@ struct RawGpuKernel {
   }
 };
 
-/// Of `lowering`, whose weights are whole, as the ranks of `scenario` share them; empty: they do not.
+/// Of `lowering`, whose weights are whole, as the ranks of `scenario` share them; empty: they do
+/// not.
 std::vector<std::optional<PackedMatrix>> shared_matrices(const Lowering& lowering,
                                                          const description::Scenario& scenario);
 

@@ -86,6 +86,9 @@ Text answer_words(const DriveClass& best, bool several) {
     text += filled(" With one fewer: {}.", {gain(best.trials[index], best.trials[index - 1])});
   if (!last)
     text += filled(" With one more: {}.", {gain(best.trials[index], best.trials[index + 1])});
+  if (!last && fastest(best.trials) == &best.trials.back())
+    text += filled(" More than {} were not tried and may bring more: --most.",
+                   {whole(best.trials.size())});
   return text + wear_words(*best.trials[index].result);
 }
 

@@ -216,6 +216,9 @@ Text with_more_samples(const answer::FitChange& change) {
                 {in_words(*change.more_samples), view::number(change.more_samples->tokens_per_s)});
 }
 
+/// What is bought is to bring so many times what costs nothing does, or that comes first.
+constexpr double worth_buying = 1.05;
+
 /// Tokens per second, with more samples a step where they bring more; 0 without a change.
 double rate_of(const std::optional<answer::FitChange>& change) {
   if (!change) return 0;
@@ -242,12 +245,12 @@ Text change_sentence(const FitAnswer& answer) {
 bool samples_help_most(const FitAnswer& answer) {
   return answer.runnable && answer.more_samples &&
          answer.more_samples->tokens_per_s >=
-             std::max(rate_of(answer.change), rate_of(answer.fused_loss));
+             std::max(rate_of(answer.change) / worth_buying, rate_of(answer.fused_loss));
 }
 
 bool fused_loss_helps_most(const FitAnswer& answer) {
   return answer.runnable && answer.fused_loss && !samples_help_most(answer) &&
-         rate_of(answer.fused_loss) >= rate_of(answer.change);
+         worth_buying * rate_of(answer.fused_loss) >= rate_of(answer.change);
 }
 
 Text fused_loss_words(const FitAnswer& answer) {

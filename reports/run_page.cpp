@@ -122,7 +122,8 @@ view::Bar tier_bar(const std::string& tier, const char* label, const Result& r,
   bar.beside = tier_number(tier, taken);
   if (peak.capacity == 0) return bar;
   bar.limit = tier_number(tier, peak.capacity);
-  bar.beside = Text(r.feasible() ? "" : "needs ") + tier_number(tier, taken) + " of " +
+  bar.beside = Text(r.feasible() ? "" : "needs ") +
+               tier_number(tier, r.feasible() ? peak.total : taken) + " of " +
                tier_number(tier, peak.capacity);
   if (taken > peak.capacity)
     bar.beside += Text(", ") + tier_number(tier, taken - peak.capacity) + " too much";

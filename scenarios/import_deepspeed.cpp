@@ -249,6 +249,10 @@ class Import {
     const auto total = keys_.count("/train_batch_size");
     const std::uint64_t ranks = data_ranks();
     if (total && *total > 0) split(*total, ranks, micro, steps);
+    if (!micro && !total)
+      note(
+          "train_batch_size: neither it nor train_micro_batch_size_per_gpu is there, without which "
+          "DeepSpeed stops; one sample a rank is taken");
     training["micro_batch"] = micro.value_or(1);
     training["gradient_accumulation"] = steps.value_or(1);
     training["sequence"] = sequence();

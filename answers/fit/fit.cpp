@@ -162,6 +162,34 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
   answer.why_not = text::Text(answer.needs.front().words + " ") + answer.needs.front().why_not;
 }
 
+/// What costs nothing is to make it so many times as fast to be said.
+constexpr double worth_setting = 1.1;
+
+/// What a scenario that is run has of its own.
+void add_setting_of(const result::Result& run, FitChange& change) {
+  const description::Scenario scenario = explore::scenario_of(run);
+  change.set.push_back(fmt::format("training.micro_batch={}", scenario.training.micro_batch));
+  for (const char* part : {"strategy", "parallel"})
+    change.set.push_back(fmt::format("{}={}", part, run.scenario.at(part).dump()));
+}
+
+/// The same way with weights in host memory that is idle.
+std::optional<FitChange> idle_host(const explore::Backend& backend, const FitQuestion& question,
+                                   FitAnswer& answer) {
+  const auto filled = idle_host_change_of(*answer.runnable, question.overrides);
+  if (!filled) return std::nullopt;
+  json scenario = answer.runnable->scenario;
+  std::vector<answer::Trial> trials = {{filled->words, filled->set, std::nullopt, ""}};
+  try_all(backend, scenario, trials);
+  ++answer.simulated;
+  const answer::Trial& trial = trials.front();
+  if (!trial.fits() || trial.result->tokens_per_s < worth_setting * answer.runnable->tokens_per_s)
+    return std::nullopt;
+  FitChange change{filled->words, {}, trial.result->tokens_per_s, trial.result->price_usd};
+  add_setting_of(*trial.result, change);
+  return change;
+}
+
 /// The fastest way that people can run with a fused loss and kernels, and what more samples a step
 /// bring there; nothing where neither makes it a tenth faster than the same without.
 std::optional<FitChange> fused_loss(const explore::Backend& backend, const json& job,
@@ -171,21 +199,17 @@ std::optional<FitChange> fused_loss(const explore::Backend& backend, const json&
   const std::optional<Mended> mended = at_once(*fused, backend, job, question, answer);
   if (!mended) return std::nullopt;
   const std::optional<result::Result>& fastest = mended->fastest;
-  const description::Scenario then = explore::scenario_of(*fastest);
   FitChange change{fmt::format("{}, with {}", fused->words, way_and_batch(*fastest)), fused->set,
                    fastest->tokens_per_s, fastest->price_usd,
                    more_samples(backend, *fastest, question.systems, answer.simulated)};
-  change.set.push_back(fmt::format("training.micro_batch={}", then.training.micro_batch));
-  for (const char* part : {"strategy", "parallel"})
-    change.set.push_back(fmt::format("{}={}", part, fastest->scenario.at(part).dump()));
-  constexpr double worth_saying = 1.1;
+  add_setting_of(*fastest, change);
   const auto best = [](double rate, const std::optional<MoreSamples>& more) {
     return more ? std::max(rate, more->tokens_per_s) : rate;
   };
   const double now = answer.runnable->tokens_per_s;
-  if (fastest->tokens_per_s < worth_saying * now &&
+  if (fastest->tokens_per_s < worth_setting * now &&
       best(fastest->tokens_per_s, change.more_samples) <
-          worth_saying * best(now, answer.more_samples))
+          worth_setting * best(now, answer.more_samples))
     return std::nullopt;
   return change;
 }
@@ -215,7 +239,12 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
                     "settings tries all systems",
                     fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
-  if (answer.runnable) answer.fused_loss = fused_loss(backend, job, question, answer);
+  if (answer.runnable) {
+    answer.fused_loss = fused_loss(backend, job, question, answer);
+    if (auto filled = idle_host(backend, question, answer);
+        filled && (!answer.fused_loss || *filled->tokens_per_s > *answer.fused_loss->tokens_per_s))
+      answer.fused_loss = std::move(filled);
+  }
   answer.fits = answer.answer() != nullptr;
   if (!answer.fits) add_notes_of_model(question.model, answer.notes);  // what fits has them itself
   for (const std::string& note :

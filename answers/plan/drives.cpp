@@ -137,6 +137,43 @@ TrialCounts try_classes(const explore::Backend& backend, const json& base,
   return counts;
 }
 
+/// What lies on drives, in host memory: no drive wears, where there is room.
+std::vector<std::string> in_host_memory(const description::Strategy& parts) {
+  using description::Home;
+  std::vector<std::string> overrides;
+  const auto move = [&](bool on_drives, const char* setting) {
+    if (on_drives) overrides.push_back(std::string("strategy.") + setting);
+  };
+  move(parts.weights.home == Home::ssd, "weights.home=host");
+  move(parts.weights.home == Home::ssd && parts.weights.pool != description::PoolKind::none,
+       "weights.pool=none");
+  if (parts.optimizer.home != Home::ssd ||
+      parts.optimizer.device == description::OptimizerDevice::near_storage)
+    return overrides;
+  move(true, "optimizer.home=host");
+  move(parts.gradients.policy == description::GradientPolicy::ssd_fp16,
+       "gradients.policy=host_fp16");
+  move(parts.gradients.policy == description::GradientPolicy::ssd_fp32,
+       "gradients.policy=host_fp32");
+  return overrides;
+}
+
+/// Says so where the machine's host memory makes a step as fast as drives do, or faster.
+void note_host_memory(const explore::Backend& backend, const json& base,
+                      const description::Scenario& scenario, result::Result& best) {
+  const std::vector<std::string> overrides = in_host_memory(scenario.strategy);
+  if (overrides.empty()) return;
+  std::vector<Trial> trials = {{"host memory", overrides, std::nullopt, ""}};
+  try_all(backend, base, trials);
+  const Trial& trial = trials.front();
+  if (!trial.fits() || trial.result->tokens_per_s < nearly * best.tokens_per_s) return;
+  best.notes.push_back(text::filled(
+      "this machine's host memory has room for all of it: {} tokens/s without a drive and without "
+      "wear, with {}",
+      {text::number(trial.result->tokens_per_s, text::Quantity::number),
+       fmt::format("--set {}", fmt::join(overrides, " --set "))}));
+}
+
 }  // namespace
 
 answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& question) {
@@ -154,6 +191,7 @@ answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& que
   explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search
   patient.watch = {};
   found.result = explore::with_what_ifs(patient, *best->enough()->result);
+  note_host_memory(patient, base, question.scenario, *found.result);
   found.certainty = certainty_of(*found.result);
   found.old_prices = old_prices_of(*found.result, question.today);
   return found;

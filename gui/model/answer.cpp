@@ -72,7 +72,10 @@ std::vector<Change> changes_of(const answer::FitAnswer& fit) {
          {}},
         reports::samples_help_most(fit));
   if (fit.runnable && fit.fused_loss)
-    add({"a fused loss", view::words(reports::fused_loss_words(fit)), fit.fused_loss->set, {}},
+    add({"settings that cost nothing",
+         view::words(reports::fused_loss_words(fit)),
+         fit.fused_loss->set,
+         {}},
         reports::fused_loss_helps_most(fit));
   return changes;
 }

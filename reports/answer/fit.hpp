@@ -44,7 +44,8 @@ struct FitAnswer {
   /// Of what people can run, where more samples a step make it faster; absent: they do not, or a
   /// step has several micro-batches already.
   std::optional<MoreSamples> more_samples;
-  /// Of what people can run, with a loss that never holds whole logits, where that is faster.
+  /// Of what people can run, with settings that cost nothing, where that is faster: a loss that
+  /// never holds whole logits, experts as modules, or weights in host memory that is idle.
   std::optional<FitChange> fused_loss{};
   std::optional<double> price_usd;   ///< of the machine as it is asked about
   std::vector<std::string> untried;  ///< systems that may be faster than `best`

@@ -183,6 +183,9 @@ std::vector<Group> groups_of(const json& document, const std::string& file) {
   for (const json& job : *jobs) {
     if (!job.is_object() || text_of(job, "jobname") == "All clients") continue;
     if (number_of(job, "error").value_or(0) != 0) continue;
+    if (rate_of(job, "read") < 0 || rate_of(job, "write") < 0)
+      refuse_file(file, "job " + text_of(job, "jobname") + " has a negative rate",
+                  "run fio again: fio writes none");
     add(groups[static_cast<std::int64_t>(number_of(job, "groupid").value_or(0))], job, all);
   }
   std::vector<Group> list;

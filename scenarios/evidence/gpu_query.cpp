@@ -70,11 +70,24 @@ std::optional<NarrowLink> narrow_link(const Card& card) {
   return link;
 }
 
-void put(const std::vector<Card>& cards, Evidence& into) {
+/// Of `nvidia-smi -q -i 0` the head counts more cards than are described.
+void count_cards(std::size_t described, double attached, const std::string& name, Evidence& into) {
+  if (attached <= static_cast<double>(described)) {
+    into.readings.push_back({"gpu.count", "count", static_cast<double>(described),
+                             fmt::format("{} x {}", described, name)});
+    return;
+  }
+  into.readings.push_back(
+      {"gpu.count", "count", attached,
+       fmt::format("{:.0f} attached, of which {} described: {}", attached, described, name)});
+  into.notes.push_back(fmt::format("{} of {:.0f} GPUs described: the others are taken to be alike",
+                                   described, attached));
+}
+
+void put(const std::vector<Card>& cards, double attached, Evidence& into) {
   if (cards.empty())
     refuse_file(into.file, "output of nvidia-smi without a GPU", "run nvidia-smi -q");
-  into.readings.push_back({"gpu.count", "count", static_cast<double>(cards.size()),
-                           fmt::format("{} x {}", cards.size(), cards.front().name)});
+  count_cards(cards.size(), attached, cards.front().name, into);
   const bool alike = std::all_of(cards.begin(), cards.end(), [&](const Card& card) {
     return card.name == cards.front().name && card.memory == cards.front().memory;
   });
@@ -199,7 +212,7 @@ void read_gpu_query(std::string_view text, Evidence& into) {
   std::vector<Card> cards;
   Query query(cards);
   for (const std::string_view line : lines_of(text)) query.line(line);
-  put(cards, into);
+  put(cards, number_after(text, "Attached GPUs").value_or(0), into);
 }
 
 void read_gpu_query_xml(std::string_view text, Evidence& into) {
@@ -211,7 +224,9 @@ void read_gpu_query_xml(std::string_view text, Evidence& into) {
     const std::string_view gpu = text.substr(at);
     cards.push_back(card_of(gpu.substr(0, gpu.find(end))));
   }
-  put(cards, into);
+  std::optional<double> attached;
+  set(attached, element(text, "attached_gpus"));
+  put(cards, attached.value_or(0), into);
 }
 
 }  // namespace spillway::evidence

@@ -31,8 +31,8 @@ inline constexpr std::uint64_t smallest_swapped = 1u << 20;
 
 /// Elements that one of `ways` ranks holds of a tensor of `elements`. Shares follow each other
 /// without gaps, so that gathered they are the tensor; the last ones are short of it by what they
-/// are padded with. A block of numbers with a common scale lies in one share, and so does a block of
-/// scales.
+/// are padded with. A block of numbers with a common scale lies in one share, and so does a block
+/// of scales.
 std::uint64_t share_of(std::uint64_t elements, std::uint64_t ways, const NumberFormat& format);
 
 /// Ranks over which a tensor may be spread.

@@ -97,9 +97,11 @@ TEST(FitChange, MovesCheckpointsOrSplitsSamplesBeforeItSellsALargerCard) {
   const FitAnswer then = fit(sim(), question);
   ASSERT_TRUE(then.runnable);
   EXPECT_DOUBLE_EQ(then.runnable->tokens_per_s, *answer.change->tokens_per_s);
-  // who says where activations stay, and that nobody shares a sample, is taken at the word
+  // who says where activations stay, and that nobody shares a sample or the layers, is taken at
+  // the word
   question.overrides = {"training.method=qlora", "training.loss=fused",
-                        "strategy.activations.policy=checkpoint_gpu", "parallel.context=1"};
+                        "strategy.activations.policy=checkpoint_gpu", "parallel.context=1",
+                        "parallel.pipeline=1"};
   const FitAnswer kept = fit(sim(), question);
   ASSERT_TRUE(!kept.fits && kept.change);
   EXPECT_GT(kept.change->price_usd, kept.price_usd);

@@ -1,0 +1,210 @@
+#include "explore/changes.hpp"
+
+#include "explore/fused.hpp"
+
+namespace spillway::explore {
+
+using description::ActivationPolicy;
+using description::Scenario;
+
+namespace {
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+void add_fused(const Scenario& scenario, std::vector<Change>& changes) {
+  if (auto fused = fused_of(scenario))
+    changes.push_back({std::move(fused->words), std::move(fused->overrides)});
+}
+
+void add_checkpointing(const Scenario& scenario, std::vector<Change>& changes) {
+  const ActivationPolicy policy = scenario.strategy.activations.policy;
+  for (const auto& [stronger, name] :
+       {std::pair{ActivationPolicy::checkpoint_gpu, "checkpoint_gpu"},
+        std::pair{ActivationPolicy::checkpoint_host, "checkpoint_host"}})
+    if (policy < stronger)
+      changes.push_back({std::string("strategy.activations.policy ") + name,
+                         {std::string("strategy.activations.policy=") + name}});
+}
+
+/// Whether ranks hold copies of what ZeRO could share among them.
+bool could_share(const Scenario& scenario) {
+  return scenario.parallel.replicas() > 1 && scenario.parallel.pipeline == 1 &&
+         scenario.parallel.zero_stage < 3;
+}
+
+/// What DeepSpeed's stage 3 does in another way than its stages 1 and 2.
+///   Source  scenarios/import_zero.cpp, of a configuration with "stage": 3
+void add_parts_of_stage_3(const Scenario& scenario, std::vector<std::string>& overrides) {
+  const description::Strategy& parts = scenario.strategy;
+  if (!parts.preset.starts_with("deepspeed")) return;
+  const auto set = [&](bool other, const char* path_and_value) {
+    if (other) overrides.push_back(std::string("strategy.") + path_and_value);
+  };
+  set(parts.overflow_check == description::OverflowCheck::fused, "overflow_check=chained");
+  set(!parts.weights.hooks, "weights.hooks=true");
+  set(parts.gradients.collective.has_value(), "gradients.collective=reduce_scatter");
+  set(parts.optimizer.subgroup.value() > 1'000'000'000, "optimizer.subgroup=1e9 params");
+  const bool narrowed = parts.weights.home == description::Home::gpu &&
+                        parts.optimizer.device == description::OptimizerDevice::cpu &&
+                        is_mixed(scenario.training.precision) &&
+                        scenario.training.optimizer_state == description::StateWidth::fp32;
+  set(narrowed, "weights.h2d=typed");
+}
+
+void add_zero_stages(const Scenario& scenario, std::vector<Change>& changes) {
+  if (!could_share(scenario)) return;
+  for (std::uint64_t stage = scenario.parallel.zero_stage + 1; stage <= 3; ++stage) {
+    Change& change = changes.emplace_back(
+        Change{"parallel.zero_stage " + number(stage), {"parallel.zero_stage=" + number(stage)}});
+    if (stage == 3) add_parts_of_stage_3(scenario, change.overrides);
+  }
+}
+
+/// What lies in host memory goes to drives that are there.
+void add_drives(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::Strategy& parts = scenario.strategy;
+  if (scenario.machine.storage.empty()) return;
+  Change all;
+  const auto move = [&](bool in_host, const char* part, const char* more) {
+    if (!in_host) return;
+    Change one{std::string("strategy.") + part + ".home ssd",
+               {std::string("strategy.") + part + ".home=ssd"}};
+    if (*more) one.overrides.emplace_back(more);
+    all.words += (all.words.empty() ? "" : " and ") + one.words;
+    all.overrides.insert(all.overrides.end(), one.overrides.begin(), one.overrides.end());
+    changes.push_back(std::move(one));
+  };
+  move(parts.weights.home == description::Home::host, "weights", "");
+  move(parts.optimizer.device == description::OptimizerDevice::cpu &&
+           parts.optimizer.home == description::Home::host,
+       "optimizer", "");
+  if (all.overrides.size() > 1) changes.push_back(std::move(all));
+}
+
+/// Pinned buffers are rounded up, pageable ones are not: DeepSpeed's pin_memory false.
+void add_pageable_gradients(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::Strategy& parts = scenario.strategy;
+  if (parts.optimizer.device != description::OptimizerDevice::cpu ||
+      parts.pinned != description::PinnedPolicy::power_of_two ||
+      parts.gradients.d2h != description::CopyMemory::pinned)
+    return;
+  changes.push_back({"strategy.gradients.d2h pageable and strategy.gradients.pinned exact",
+                     {"strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"}});
+}
+
+void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& changes) {
+  if (scenario.strategy.optimizer.device == description::OptimizerDevice::gpu) return;
+  const std::uint64_t size = scenario.strategy.optimizer.subgroup.value();
+  for (const std::uint64_t divisor : {2, 10, 100}) {
+    const std::string smaller = number(size / divisor) + " params";
+    if (size / divisor >= 1'000'000)
+      changes.push_back({"strategy.optimizer.subgroup \"" + smaller + "\"",
+                         {"strategy.optimizer.subgroup=\"" + smaller + "\""}});
+  }
+}
+
+/// Other shares of states that lie in memory: a smaller one for the CPU takes less of the host, a
+/// larger one less of the GPU.
+void add_shares_of_update(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::OptimizerPart& part = scenario.strategy.optimizer;
+  if (part.device != description::OptimizerDevice::cpu || part.home != description::Home::host)
+    return;
+  for (const auto& [share, written] : {std::pair{1.0, "1"}, std::pair{0.75, "0.75"},
+                                       std::pair{0.5, "0.5"}, std::pair{0.25, "0.25"}})
+    if (share != part.cpu_share)
+      changes.push_back({std::string("strategy.optimizer.cpu_share ") + written,
+                         {std::string("strategy.optimizer.cpu_share=") + written}});
+}
+
+/// What another system does without: "in place of zero_infinity with preset deepspeed_0.16".
+std::string in_place_of(const Scenario& scenario) {
+  const description::Strategy& parts = scenario.strategy;
+  return " in place of " + parts.system +
+         (parts.preset.empty() ? "" : " with preset " + parts.preset) +
+         ", with that system's own parts";
+}
+
+}  // namespace
+
+std::vector<Change> Settings::all() const {
+  std::vector<Change> all = updates;
+  for (const auto* more : {&passes, &fused}) all.insert(all.end(), more->begin(), more->end());
+  return all;
+}
+
+std::vector<Change> Settings::with(const std::vector<Change>& batches) const {
+  std::vector<Change> more = all();
+  more.insert(more.end(), batches.begin(), batches.end());
+  return more;
+}
+
+Settings settings_of(const Scenario& scenario) {
+  Settings settings;
+  add_smaller_subgroups(scenario, settings.updates);
+  add_shares_of_update(scenario, settings.updates);
+  add_drives(scenario, settings.updates);
+  add_pageable_gradients(scenario, settings.passes);
+  add_checkpointing(scenario, settings.passes);
+  add_zero_stages(scenario, settings.passes);
+  add_fused(scenario, settings.fused);
+  return settings;
+}
+
+void add_smaller_batches(const Scenario& scenario, std::uint64_t pieces,
+                         std::vector<Change>& changes) {
+  const std::uint64_t batch = scenario.training.micro_batch;
+  for (std::uint64_t smaller = batch / 2; smaller >= 1; --smaller) {
+    if (batch % smaller != 0) continue;
+    if (batch / smaller > pieces) break;
+    const std::uint64_t steps = scenario.training.gradient_accumulation * (batch / smaller);
+    changes.push_back({"training.micro_batch " + number(smaller) +
+                           " with training.gradient_accumulation " + number(steps),
+                       {"training.micro_batch=" + number(smaller),
+                        "training.gradient_accumulation=" + number(steps)}});
+  }
+}
+
+void add_smaller_parts(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::Strategy& parts = scenario.strategy;
+  Change all;
+  const auto swap = [&](bool has, const char* path, const char* value) {
+    if (!has) return;
+    if (!all.words.empty()) all.words += ", ";
+    all.words += std::string("strategy.") + path + " " + value;
+    all.overrides.push_back(std::string("strategy.") + path + "=" + value);
+  };
+  swap(parts.pinned == description::PinnedPolicy::power_of_two, "pinned", "exact");
+  if (all.overrides.size() == 1) changes.push_back(all);
+  swap(parts.weights.pool == description::PoolKind::monolithic, "weights.pool", "adaptive");
+  swap(parts.overflow_check == description::OverflowCheck::chained, "overflow_check", "fused");
+  swap(parts.io_engine == description::IoEngine::file, "io_engine", "direct");
+  if (all.overrides.size() > 1) changes.push_back(all);
+}
+
+void add_other_systems(const Scenario& scenario, bool (*taken)(const strategies::System&),
+                       std::vector<Change>& changes) {
+  for (const strategies::System& system : strategies::catalogue()) {
+    if (scenario.strategy.system == system.name || system.defaults().optimizer.staleness != 0 ||
+        !taken(system))
+      continue;
+    Change change{std::string("system ") + system.name + in_place_of(scenario),
+                  {std::string("strategy={\"system\": \"") + system.name + "\"}"}};
+    changes.push_back(change);
+    if (!could_share(scenario)) continue;
+    change.words += " and parallel.zero_stage 3";
+    change.overrides.emplace_back("parallel.zero_stage=3");
+    changes.push_back(std::move(change));
+  }
+}
+
+void add_pairs(const std::vector<Change>& first, const std::vector<Change>& others,
+               std::vector<Change>& pairs) {
+  for (const Change& one : first)
+    for (const Change& other : others) {
+      Change both{one.words + " and " + other.words, one.overrides};
+      both.overrides.insert(both.overrides.end(), other.overrides.begin(), other.overrides.end());
+      pairs.push_back(std::move(both));
+    }
+}
+
+}  // namespace spillway::explore

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "scenarios/description/scenario.hpp"
+#include "strategies/systems/catalogue.hpp"
+
+#include <string>
+#include <vector>
+
+/// What may be changed of a scenario that does not fit, each in words and as overrides.
+namespace spillway::explore {
+
+struct Change {
+  std::string words;
+  std::vector<std::string> overrides;
+};
+
+/// What a scenario's own system leaves to its user: sub-groups, shares of the update and drives in
+/// place of host memory; checkpoints, stages of ZeRO and pageable gradients; a fused loss.
+struct Settings {
+  std::vector<Change> updates, passes, fused;
+
+  std::vector<Change> all() const;
+  std::vector<Change> with(const std::vector<Change>& batches) const;
+};
+Settings settings_of(const description::Scenario& scenario);
+
+/// The same global batch in smaller pieces, at most so many, the largest first.
+void add_smaller_batches(const description::Scenario& scenario, std::uint64_t pieces,
+                         std::vector<Change>& changes);
+/// Parts of the same system that take less host memory: exact pinned buffers, and with them a pool
+/// by shape, a check without temporaries and I/O without files, as far as it has other ones.
+void add_smaller_parts(const description::Scenario& scenario, std::vector<Change>& changes);
+/// Not those whose updates come late: they train something else. Where ranks could share more, with
+/// ZeRO-3 as well, the only stage for weights outside the GPU.
+///   taken  which systems
+void add_other_systems(const description::Scenario& scenario,
+                       bool (*taken)(const strategies::System&), std::vector<Change>& changes);
+/// Each of `first` with each of the others, which are applied after it: a system replaces the whole
+/// strategy, the others parts of it.
+void add_pairs(const std::vector<Change>& first, const std::vector<Change>& others,
+               std::vector<Change>& pairs);
+
+}  // namespace spillway::explore
