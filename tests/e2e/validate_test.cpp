@@ -114,11 +114,11 @@ TEST(Validate, MovesTheSameBytesWithoutComputing) {
 }
 
 TEST(Validate, RunsWhatNoDeviceComputesAsTransfers) {
-  const Ended refused = Server().validate("--on a --set training.mlp_tiles=2");
+  const Ended refused = Server().validate("--on a --set training.packed=5");
   EXPECT_EQ(refused.exit, 2);
-  EXPECT_THAT(refused.err, HasSubstr("training.mlp_tiles: feed-forwards in tiles"));
+  EXPECT_THAT(refused.err, HasSubstr("training.packed: documents shorter than training.sequence"));
   EXPECT_THAT(refused.err, HasSubstr("--synthetic"));
-  const Ended ended = Server().validate("--on a --set training.mlp_tiles=2 --synthetic --json");
+  const Ended ended = Server().validate("--on a --set training.packed=5 --synthetic --json");
   ASSERT_EQ(ended.exit, 0) << ended.err;
   EXPECT_EQ(ended.json()["measured"]["feasible"], true);
 }
