@@ -1,4 +1,5 @@
 #include "answers/compare/compare.hpp"
+#include "answers/plan/drives.hpp"
 #include "answers/plan/largest.hpp"
 #include "answers/plan/machine.hpp"
 #include "answers/plan/settings.hpp"
@@ -142,6 +143,33 @@ TEST(PlanSettings, TriesResidentWithRecomputation) {
   ASSERT_TRUE(best);
   EXPECT_THAT(best->words, HasSubstr("resident with recomputation"));
   EXPECT_EQ(best->result->runs_with->program, "PyTorch");
+}
+
+// 2 TiB of host memory hold what eight drives a node do, faster and without wear.
+TEST(PlanDrives, SaysWhereHostMemoryTakesTheirPlace) {
+  const auto asked = [](const char* memory) {
+    const nlohmann::json job = {{"model", "llama-3.1-8b"},
+                                {"machine", "h100_8gpu"},
+                                {"training", {{"precision", "bf16_mixed"}, {"sequence", 4096}}},
+                                {"parallel", {{"data", 2}, {"zero_stage", 3}}},
+                                {"strategy", {{"system", "zero_infinity"}}}};
+    DrivesQuestion question;
+    question.scenario =
+        scenarios::read_scenario(
+            job, {"machine.gpu.count=2", std::string("machine.host.memory=") + memory},
+            explore::known_systems())
+            .scenario;
+    question.most = 2;
+    return drives(sim(), question);
+  };
+  const answer::Drives large = asked("2 TiB");
+  ASSERT_TRUE(large.result);
+  EXPECT_THAT(text::words(large.result->notes.back()),
+              HasSubstr("--set strategy.weights.home=host"));
+  const answer::Drives small = asked("128 GiB");
+  ASSERT_TRUE(small.result);
+  for (const text::Text& note : small.result->notes)
+    EXPECT_THAT(text::words(note), testing::Not(HasSubstr("without a drive")));
 }
 
 /// A folder that is gone at the end.

@@ -76,6 +76,22 @@ TEST(WhatNext, ShortensAStepThatWaitsForTheDriveWithOneMoreDrive) {
   EXPECT_LT(*next.at("one more ssd").step_time_s, *next.at("twice the gpu rate").step_time_s);
 }
 
+// Behind one controller: the drives' cap is what a faster array raises, and what limits the step.
+TEST(WhatNext, RaisesTheRateOfAFullArray) {
+  json scenario = on_gaming_box("gpt2", "zero_infinity");
+  const json::json_pointer drives("/machine/storage/0");
+  scenario["machine"] = json(resolver(scenario)({})->machine);
+  scenario[drives]["array_read"] = scenario[drives]["read"];
+  scenario[drives]["array_write"] = scenario[drives]["write"];
+  scenario[drives]["count"] = 2;
+  const result::Result now = with_what_ifs(sim(), simulate(sim(), *resolver(scenario)({})));
+  EXPECT_LT(*now.next.at("twice the array rate").step_time_s, 0.9 * now.step_time_s);
+  EXPECT_LT(*now.next.at("twice the array rate").step_time_s,
+            *now.next.at("one more ssd").step_time_s);  // whose cache of SLC is one more
+  EXPECT_EQ(result::limited_by(now), scenario[drives]["name"].get<std::string>());
+  EXPECT_FALSE(next_of(on_gaming_box("gpt2", "zero_infinity")).contains("twice the array rate"));
+}
+
 // A module's hooks take longer than its kernels: a faster GPU changes nothing.
 TEST(WhatNext, SaysWhereTheGpuWaitsForTheThreadThatLaunches) {
   json scenario = on_gaming_box("gpt2", "resident");
@@ -220,6 +236,38 @@ TEST(CheapestRemedy, KeepsTheSystemAsLongAsItsPartsCanBeSmaller) {
   const auto runnable = runnable_remedy(sim(), *resolver(scenario)({}), resolver(scenario));
   ASSERT_TRUE(runnable);
   EXPECT_TRUE(runnable->result.runs_with->runnable);
+}
+
+// 141 GB of weights twice rounded up are too much for 512 GiB, and go to drives that are there.
+TEST(CheapestRemedy, MovesWeightsFromHostMemoryToDrives) {
+  json scenario = on_gaming_box("llama-3.1-70b", "zero_infinity");
+  scenario["machine"] = "a100_40_4gpu";
+  scenario["training"] = {{"micro_batch", 2}, {"sequence", 4096}, {"precision", "bf16_mixed"}};
+  scenario["parallel"] = {{"data", 4}, {"zero_stage", 3}};
+  scenario["strategy"] = {
+      {"system", "zero_infinity"}, {"preset", "deepspeed_0.19"}, {"weights", {{"home", "host"}}}};
+  ASSERT_FALSE(simulate(sim(), *resolver(scenario)({})).feasible());
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  EXPECT_THAT(remedy->words, testing::HasSubstr("strategy.weights.home ssd"));
+  EXPECT_TRUE(remedy->result.runs_with->runnable);
+}
+
+// What DeepSpeed's stage 3 does otherwise comes with it: else no program would run the answer.
+TEST(CheapestRemedy, TakesStage3WithDeepSpeedsPartsOfIt) {
+  json scenario = on_gaming_box("llama-3.1-70b", "zero_offload");
+  scenario["machine"] = "h100_8gpu";
+  scenario["training"] = {{"micro_batch", 1}, {"sequence", 4096}, {"precision", "fp16_mixed"}};
+  scenario["parallel"] = {{"data", 8}, {"zero_stage", 2}};
+  scenario["strategy"] = {{"system", "zero_offload"},
+                          {"preset", "deepspeed_0.19"},
+                          {"overflow_check", "fused"},
+                          {"weights", {{"home", "gpu"}}}};
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  EXPECT_THAT(remedy->words, testing::HasSubstr("parallel.zero_stage 3"));
+  EXPECT_THAT(remedy->overrides, testing::Contains("strategy.overflow_check=chained"));
+  EXPECT_TRUE(remedy->result.runs_with->runnable);
 }
 
 // Eight copies of all states of an 8B are too many; shared they leave room, whatever the stage.

@@ -66,6 +66,30 @@ TEST(Evidence, OfFioAreTheRatesOfLargeRequestsAndWhatAMixCosts) {
   EXPECT_THAT(text::words(fio.notes[0]), HasSubstr("randread of 4.00 KiB"));
 }
 
+TEST(Evidence, OfFioHasNoNegativeRates) {
+  const Written file(R"({"fio version":"fio-3.33","jobs":[{"jobname":"r","error":0,
+    "job options":{"rw":"read","bs":"1M"},"read":{"bw_bytes":-675},"write":{"bw_bytes":0}}]})");
+  try {
+    read_evidence(file.path());
+    FAIL();
+  } catch (const description::ScenarioError& error) {
+    EXPECT_THAT(std::string(error.what()), HasSubstr("job r has a negative rate"));
+  }
+}
+
+// nvidia-smi -q -i 0 describes one card, and its head counts all.
+TEST(Evidence, OfOneOfSeveralCardsCountsThoseThatAreAttached) {
+  const Written file(
+      "==============NVSMI LOG==============\n"
+      "Attached GPUs                             : 4\n"
+      "GPU 00000000:1B:00.0\n"
+      "    Product Name                          : NVIDIA H100 80GB HBM3\n");
+  const Evidence query = read_evidence(file.path());
+  EXPECT_EQ(reading(query, "gpu.count"), 4);
+  ASSERT_FALSE(query.notes.empty());
+  EXPECT_THAT(text::words(query.notes[0]), HasSubstr("1 of 4 GPUs described"));
+}
+
 TEST(Evidence, OfAnOldFioCountKibibytesAndOfSeveralDrivesIsADrivesShare) {
   const Written file(
       "fio: this job asks for more than it gets\n"
