@@ -21,29 +21,33 @@ std::optional<description::Scenario> by(const std::string& system, const std::st
   }
 }
 
-TEST(TrainingByOtherOptimizers, EndsWhereTheReferenceDoes) {
+class TrainingBy : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TrainingBy, EndsWhereTheReferenceDoes) {
+  const std::string& optimizer = GetParam();
   const RealRun& adam = reference_run(small_training("resident", {}), "plain");
-  const std::string optimizers[] = {"lion", "sgd_momentum", "sgd", "adam8bit", "muon", "adafactor"};
-  for (const std::string& optimizer : sampled(optimizers)) {
-    std::size_t systems = 0;
-    for (const std::string& system : systems_under_test()) {
-      SCOPED_TRACE(system + " " + optimizer);
-      const auto scenario = by(system, optimizer);
-      if (!scenario) continue;
-      ++systems;
-      const RealRun run = train_for_real(*scenario);
-      ASSERT_TRUE(run.result.feasible());
-      std::optional<RealRun> repeated;  // with the delays of this run
-      if (!run.delays.empty())
-        repeated = train_for_real(strategies::reference_of(*scenario), {}, false, {}, run.delays);
-      const RealRun& reference = repeated ? *repeated : reference_run(*scenario, "by_" + optimizer);
-      EXPECT_EQ(run.trained.losses, reference.trained.losses);
-      EXPECT_EQ(different(run.trained, reference.trained), 0u);
-      EXPECT_GT(different(run.trained, adam.trained), 0u);
-    }
-    EXPECT_GT(systems, 3u);
+  std::size_t systems = 0;
+  for (const std::string& system : systems_under_test()) {
+    SCOPED_TRACE(system);
+    const auto scenario = by(system, optimizer);
+    if (!scenario) continue;
+    ++systems;
+    const RealRun run = train_for_real(*scenario);
+    ASSERT_TRUE(run.result.feasible());
+    std::optional<RealRun> repeated;  // with the delays of this run
+    if (!run.delays.empty())
+      repeated = train_for_real(strategies::reference_of(*scenario), {}, false, {}, run.delays);
+    const RealRun& reference = repeated ? *repeated : reference_run(*scenario, "by_" + optimizer);
+    EXPECT_EQ(run.trained.losses, reference.trained.losses);
+    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    EXPECT_GT(different(run.trained, adam.trained), 0u);
   }
+  EXPECT_GT(systems, 3u);
 }
+
+const std::string optimizers[] = {"lion", "sgd_momentum", "sgd", "adam8bit", "muon", "adafactor"};
+INSTANTIATE_TEST_SUITE_P(Optimizers, TrainingBy, ::testing::ValuesIn(sampled(optimizers)),
+                         [](const auto& one) { return one.param; });
 
 TEST(TrainingByOtherOptimizers, DuringBackwardEndsWhereTheReferenceDoes) {
   for (const char* system : {"resident", "ssdtrain"})
