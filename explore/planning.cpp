@@ -205,8 +205,7 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   for (const description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd) {
       steps.emplace_back("one more ssd", faster_storage);
-      if (array_is_full(scenario))
-        steps.emplace_back("twice the array rate", faster_arrays);
+      if (array_is_full(scenario)) steps.emplace_back("twice the array rate", faster_arrays);
       break;
     }
   for (const description::StorageSpec& storage : scenario.machine.storage)

@@ -42,16 +42,36 @@ struct PackedState {
 
 namespace packed_states {
 
+/// The largest level of each decade, but for half a step. No array, which threads of a GPU would
+/// each have in memory.
+SPILLWAY_ANYWHERE inline float decade_of(unsigned number) {
+  switch (number) {
+    case 0:
+      return 1e-6f;
+    case 1:
+      return 1e-5f;
+    case 2:
+      return 1e-4f;
+    case 3:
+      return 1e-3f;
+    case 4:
+      return 1e-2f;
+    case 5:
+      return 1e-1f;
+    default:
+      return 1.0f;
+  }
+}
+
 /// Level `rank` of those above 0 and below 1, from the smallest on.
 SPILLWAY_ANYWHERE inline float level_above_zero(unsigned rank, bool is_signed) {
-  constexpr float decades[7] = {1e-6f, 1e-5f, 1e-4f, 1e-3f, 1e-2f, 1e-1f, 1.0f};
   const unsigned offset = is_signed ? 1 : 2;  // of a decade's first level, which is a power of two
   unsigned decade = 0;
   while (2 * (offset << decade) <= rank + offset) ++decade;
   const unsigned levels = offset << decade;
   const float place =
       (static_cast<float>(rank + offset - levels) + 0.5f) / static_cast<float>(levels);
-  return decades[decade] * (0.1f + 0.9f * place);
+  return decade_of(decade) * (0.1f + 0.9f * place);
 }
 
 /// Codes ascend with their levels; 255 is 1. Signed, 127 is 0; else 0 is.

@@ -38,23 +38,40 @@ struct Packing {
 
 /// Quantiles of a normal distribution, scaled to [-1, 1], with a zero of its own.
 SPILLWAY_ANYWHERE inline float nf4_level(unsigned code) {
-  constexpr float levels[16] = {-1.0f,
-                                -0.6961928009986877f,
-                                -0.5250730514526367f,
-                                -0.39491748809814453f,
-                                -0.28444138169288635f,
-                                -0.18477343022823334f,
-                                -0.09105003625154495f,
-                                0.0f,
-                                0.07958029955625534f,
-                                0.16093020141124725f,
-                                0.24611230194568634f,
-                                0.33791524171829224f,
-                                0.44070982933044434f,
-                                0.5626170039176941f,
-                                0.7229568362236023f,
-                                1.0f};
-  return levels[code];
+  switch (code) {  // no array, which threads of a GPU would each have in memory
+    case 0:
+      return -1.0f;
+    case 1:
+      return -0.6961928009986877f;
+    case 2:
+      return -0.5250730514526367f;
+    case 3:
+      return -0.39491748809814453f;
+    case 4:
+      return -0.28444138169288635f;
+    case 5:
+      return -0.18477343022823334f;
+    case 6:
+      return -0.09105003625154495f;
+    case 7:
+      return 0.0f;
+    case 8:
+      return 0.07958029955625534f;
+    case 9:
+      return 0.16093020141124725f;
+    case 10:
+      return 0.24611230194568634f;
+    case 11:
+      return 0.33791524171829224f;
+    case 12:
+      return 0.44070982933044434f;
+    case 13:
+      return 0.5626170039176941f;
+    case 14:
+      return 0.7229568362236023f;
+    default:
+      return 1.0f;
+  }
 }
 
 /// The code of the level that is nearest to `value`.

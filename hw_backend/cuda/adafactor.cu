@@ -99,8 +99,10 @@ __global__ void apply_update(Factored a) {
        first < n; first += stride) {
     const std::uint64_t count = n - first < 8 ? n - first : 8;
     Eight master = get8(a.before, first, count);
-    for (std::uint64_t i = 0; i < count; ++i)
-      master.value[i] = tamed(a.s.decay * master.value[i] - rate * a.update(first + i));
+    SPILLWAY_UNROLL
+    for (unsigned i = 0; i < 8; ++i)
+      if (i < count)
+        master.value[i] = tamed(a.s.decay * master.value[i] - rate * a.update(first + i));
     put8(a.master, first, count, master);
     if (a.weight.data) put8(a.weight, first, count, master);
   }

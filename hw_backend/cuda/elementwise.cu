@@ -239,7 +239,17 @@ struct Unpack {
   Packing packing;
   const std::byte* packed;
   __device__ void operator()(std::uint64_t first, std::uint64_t n, Eights<1, 1>& f) const {
-    unpack_some(packing, packed, first, n, f.out[0].value);
+    std::uint64_t block = first / packing.block, end = (block + 1) * packing.block;
+    float scale = packing::scale_of(packing, packed, block);
+    SPILLWAY_UNROLL
+    for (unsigned i = 0; i < 8; ++i) {
+      if (i >= n) continue;
+      if (first + i == end) {
+        scale = packing::scale_of(packing, packed, ++block);
+        end += packing.block;
+      }
+      f.out[0].value[i] = packing::number_at(packing, packed, first + i, scale);
+    }
   }
 };
 

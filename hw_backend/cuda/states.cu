@@ -94,7 +94,9 @@ __device__ Renewed renewed(const PackedStates& a, const AdamScalars& s, std::uin
   const Eight gradient = get8(a.gradient, first, count);
   const std::uint64_t block = first / PackedState::block;
   const float of_momentum = a.momentum.scale(block), of_variance = a.variance.scale(block);
-  for (std::uint64_t i = 0; i < count; ++i) {
+  SPILLWAY_UNROLL
+  for (unsigned i = 0; i < 8; ++i) {
+    if (i >= count) continue;
     const float g = times(gradient.value[i], s.inverse_scale);
     const float m = packed_number(a.momentum, first + i, of_momentum);
     const float v = packed_number(a.variance, first + i, of_variance);
@@ -110,7 +112,9 @@ __device__ Renewed renewed(const PackedStates& a, const AdamScalars& s, std::uin
 __device__ void put_renewed(const PackedStates& a, const AdamScalars& s, std::uint64_t first,
                             std::uint64_t count, const Renewed& next) {
   Eight master = widened8(a.master.type, raw8_of(a.master, first, count));
-  for (std::uint64_t i = 0; i < count; ++i) {
+  SPILLWAY_UNROLL
+  for (unsigned i = 0; i < 8; ++i) {
+    if (i >= count) continue;
     const float m = next.momentum.value[i], v = next.variance.value[i];
     const float d = sum(times(__fsqrt_rn(v), s.inverse_root_correction2), s.epsilon);
     master.value[i] =
