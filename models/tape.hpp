@@ -98,9 +98,10 @@ class Tape {
   Bytes bytes_of(std::uint32_t index) const { return program_.tensors[index].bytes; }
   std::uint64_t elements_of(std::uint32_t index) const { return program_.tensors[index].elements; }
   Operand weight_gradient(std::uint32_t index) const;
-  /// Each tensor rank will make a part of the weight's gradient: of some tokens, or heads.
+  /// Each tensor rank will make a part of the weight's gradient, if it has one: of some tokens, or
+  /// heads.
   void mark_partial(std::uint32_t index) {
-    program_.tensors[model_.weights.size() + index].partial = true;
+    if (trains(index)) program_.tensors[model_.weights.size() + index].partial = true;
   }
   /// The finished gradient of `value`, to be read.
   Operand gradient(Value value) const;

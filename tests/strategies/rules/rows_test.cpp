@@ -411,6 +411,17 @@ constexpr Breaks of_updates[] = {
        s.training.method = Method::qlora;
        s.training.lora.base = BaseType::bf16;
      }},
+    {"resident",
+     [](Scenario& s) {
+       s.training.method = Method::qlora;
+       s.training.lora.base = BaseType::nf4;
+       s.parallel.tensor = 2;
+     }},
+    {"resident",
+     [](Scenario& s) {
+       s.training.method = Method::frozen;
+       s.parallel.pipeline = 2;
+     }},
     {"zero_offload", [](Scenario& s) { s.training.optimizer_in_backward = true; }},
     {"resident",
      [](Scenario& s) {
