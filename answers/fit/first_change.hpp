@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
 
 #include <optional>

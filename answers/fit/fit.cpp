@@ -6,6 +6,7 @@
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
 #include "explore/runs_with.hpp"
+#include "explore/trials.hpp"
 #include "scenarios/plausible.hpp"
 #include "scenarios/read_model.hpp"
 #include "scenarios/trainer.hpp"

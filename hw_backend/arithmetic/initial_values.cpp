@@ -2,6 +2,7 @@
 #include "hw_backend/arithmetic/host_primitives.hpp"
 
 #include "models/formats.hpp"
+#include "scenarios/description/errors.hpp"
 
 #include <cmath>
 

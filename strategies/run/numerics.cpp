@@ -1,5 +1,6 @@
 #include "strategies/run/numerics.hpp"
 
+#include "models/architecture.hpp"
 #include "strategies/layout/landing.hpp"
 #include "strategies/systems/catalogue.hpp"
 
