@@ -1,6 +1,7 @@
 #include "strategies/run/numerics.hpp"
 
 #include "models/architecture.hpp"
+#include "scenarios/description/errors.hpp"
 #include "strategies/layout/landing.hpp"
 #include "strategies/systems/catalogue.hpp"
 
