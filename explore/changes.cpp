@@ -65,19 +65,17 @@ void add_drives(const Scenario& scenario, std::vector<Change>& changes) {
   const description::Strategy& parts = scenario.strategy;
   if (scenario.machine.storage.empty()) return;
   Change all;
-  const auto move = [&](bool in_host, const char* part, const char* more) {
+  const auto move = [&](bool in_host, const std::string& home) {
     if (!in_host) return;
-    Change one{std::string("strategy.") + part + ".home ssd",
-               {std::string("strategy.") + part + ".home=ssd"}};
-    if (*more) one.overrides.emplace_back(more);
+    const Change one{home + " ssd", {home + "=ssd"}};
     all.words += (all.words.empty() ? "" : " and ") + one.words;
-    all.overrides.insert(all.overrides.end(), one.overrides.begin(), one.overrides.end());
-    changes.push_back(std::move(one));
+    all.overrides.push_back(one.overrides.front());
+    changes.push_back(one);
   };
-  move(parts.weights.home == description::Home::host, "weights", "");
+  move(parts.weights.home == description::Home::host, "strategy.weights.home");
   move(parts.optimizer.device == description::OptimizerDevice::cpu &&
            parts.optimizer.home == description::Home::host,
-       "optimizer", "");
+       "strategy.optimizer.home");
   if (all.overrides.size() > 1) changes.push_back(std::move(all));
 }
 

@@ -1,6 +1,6 @@
 #include "explore/fused.hpp"
 
-#include "strategies/layout/prepared.hpp"
+#include "models/architecture.hpp"
 
 #include <algorithm>
 

@@ -179,9 +179,8 @@ std::optional<FitChange> idle_host(const explore::Backend& backend, const FitQue
                                    FitAnswer& answer) {
   const auto filled = idle_host_change_of(*answer.runnable, question.overrides);
   if (!filled) return std::nullopt;
-  json scenario = answer.runnable->scenario;
   std::vector<answer::Trial> trials = {{filled->words, filled->set, std::nullopt, ""}};
-  try_all(backend, scenario, trials);
+  try_all(backend, answer.runnable->scenario, trials);
   ++answer.simulated;
   const answer::Trial& trial = trials.front();
   if (!trial.fits() || trial.result->tokens_per_s < worth_setting * answer.runnable->tokens_per_s)

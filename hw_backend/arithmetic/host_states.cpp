@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
 namespace spillway::hw_backend {
 
 namespace {
-
-float tamed(float value) { return value == value ? value : std::bit_cast<float>(0x7FC00000u); }
 
 /// The states of one block, renewed.
 struct Renewed {

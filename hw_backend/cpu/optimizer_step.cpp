@@ -1,6 +1,5 @@
 #include "hw_backend/cpu/optimizer_step.hpp"
 
-#include <bit>
 #include <cmath>
 
 #include "hw_backend/cpu/parts.hpp"
@@ -8,8 +7,6 @@
 namespace spillway::hw_backend {
 
 namespace {
-
-float tamed(float value) { return value == value ? value : std::bit_cast<float>(0x7FC00000u); }
 
 void one_part(AdamPart part, const AdamPartArrays& a, const AdamScalars& s, std::size_t i) {
   const auto gradient = [&] { return load(a.gradient, i) * s.inverse_scale; };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,11 @@ struct AdamArrays {
   std::optional<Array> weight;
   std::size_t n = 0;
 };
+
+/// What an update stores, whatever NaN came in.
+inline float tamed(float value) {
+  return value == value ? value : std::bit_cast<float>(0x7FC00000u);
+}
 
 /// The hyperparameters of one step.
 ///   correction1, correction2   1 - beta^t of step t, counted from 1

@@ -75,14 +75,8 @@ TEST_P(WholeTraining, EndsAsResidentTrainingOnTheSameDevicesAndOverlapsItsCopies
 INSTANTIATE_TEST_SUITE_P(On, WholeTraining, ::testing::ValuesIn(ways),
                          [](const auto& way) { return way.param.name; });
 
-/// Eight tokens, as emulated kernels are threads of the processor.
-class SystemOnCuda : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(SystemOnCuda, EndsAsResidentTrainingOnTheSameDevices) {
-  const DevicesUnderTest devices = devices_under_test();
-  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
-  const description::Scenario scenario =
-      small_training(GetParam(), {"training.sequence=8"}, {.blocks = 1});
+/// Ends as resident training on the same devices does, with the delays of this run.
+void expect_the_reference(const DevicesUnderTest& devices, const description::Scenario& scenario) {
   RealRunOptions options;
   options.make_device = devices.make;
   const RealRun run = train_for_real(scenario, options);
@@ -92,6 +86,17 @@ TEST_P(SystemOnCuda, EndsAsResidentTrainingOnTheSameDevices) {
   ASSERT_TRUE(reference.result.feasible());
   EXPECT_EQ(run.trained.losses, reference.trained.losses);
   EXPECT_EQ(different(run.trained, reference.trained), 0u);
+}
+
+/// Eight tokens, as emulated kernels are threads of the processor.
+class SystemOnCuda : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SystemOnCuda, EndsAsResidentTrainingOnTheSameDevices) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  const description::Scenario scenario =
+      small_training(GetParam(), {"training.sequence=8"}, {.blocks = 1});
+  expect_the_reference(devices, scenario);
 }
 
 TEST(OnCuda, TrainingOnBothSidesEndsAsResidentTrainingDoes) {
@@ -104,13 +109,7 @@ TEST(OnCuda, TrainingOnBothSidesEndsAsResidentTrainingDoes) {
         {"training.sequence=8", "strategy.optimizer.subgroup=5e5 params",
          "strategy.optimizer.cpu_share=0.5", std::string("strategy.weights.home=") + home},
         {.blocks = 1});
-    RealRunOptions options;
-    options.make_device = devices.make;
-    const RealRun run = train_for_real(scenario, options);
-    ASSERT_TRUE(run.result.feasible());
-    const RealRun reference = train_for_real(strategies::reference_of(scenario), options);
-    EXPECT_EQ(run.trained.losses, reference.trained.losses);
-    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    expect_the_reference(devices, scenario);
   }
 }
 
@@ -134,14 +133,7 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
     SCOPED_TRACE(overrides.back());
     const description::Scenario scenario =
         small_training("zero_infinity", overrides, {.blocks = 1});
-    RealRunOptions options;
-    options.make_device = devices.make;
-    const RealRun run = train_for_real(scenario, options);
-    ASSERT_TRUE(run.result.feasible());
-    const RealRun reference = train_for_real(strategies::reference_of(scenario), options);
-    ASSERT_TRUE(reference.result.feasible());
-    EXPECT_EQ(run.trained.losses, reference.trained.losses);
-    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    expect_the_reference(devices, scenario);
   }
 }
 
@@ -154,13 +146,7 @@ TEST(OnCuda, OtherOptimizersEndAsResidentOnesDo) {
     const description::Scenario scenario = small_training(
         "ssdtrain", {"training.sequence=8", std::string("training.optimizer=") + optimizer},
         {.blocks = 1});
-    RealRunOptions options;
-    options.make_device = devices.make;
-    const RealRun run = train_for_real(scenario, options);
-    ASSERT_TRUE(run.result.feasible());
-    const RealRun reference = train_for_real(strategies::reference_of(scenario), options);
-    EXPECT_EQ(run.trained.losses, reference.trained.losses);
-    EXPECT_EQ(different(run.trained, reference.trained), 0u);
+    expect_the_reference(devices, scenario);
   }
 }
 
