@@ -72,6 +72,9 @@ void add_device(CLI::App& verb, std::string& wish);
 ///   Throws  ScenarioError: nobody can answer
 std::string ask_at_terminal(const std::string& text);
 
+/// Seconds that verbs look for what would make a scenario fit, or faster.
+inline constexpr double remedy_limit_s = 5;
+
 /// For CLI::Option::check: a number above 0, and no infinite one.
 CLI::Validator positive_number();
 /// The most that runs at a time, and pieces of a list that are counted out.

@@ -7,6 +7,7 @@
 #include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
 #include "cli/version.hpp"
+#include "explore/faster_settings.hpp"
 #include "reports/human.hpp"
 #include "reports/remedy_report.hpp"
 #include "reports/run_page.hpp"
@@ -90,6 +91,7 @@ class Maker {
       run.notes.push_back(old);
     if (answers::needs_remedy(resolved.scenario, run.result) && !options_.no_remedy)
       add_remedies(run, subject, resolved.scenario);
+    if (!subject.validation && !options_.no_remedy) add_faster(run, subject);
     return run;
   }
 
@@ -149,16 +151,23 @@ class Maker {
 
   void add_remedies(reports::PageRun& run, const Subject& subject,
                     const description::Scenario& scenario) {
-    constexpr double remedy_limit_s = 5;
     monitor_.begin("looking for what makes it fit", remedy_limit_s);
     const answer::Remedies remedies = answers::find_remedies(
         monitor_.backend(), scenario, run.result, resolver(subject, options_));
     monitor_.clear();
     for (const auto* remedy : {&remedies.change, &remedies.runnable, &remedies.memory})
       if (*remedy)
-        run.remedies.push_back({(*remedy)->words,
-                                reports::remedy_command(**remedy, subject.word, options_.overrides),
-                                (*remedy)->result});
+        run.remedies.push_back(
+            {(*remedy)->words,
+             reports::command_with((*remedy)->overrides, subject.word, options_.overrides),
+             (*remedy)->result});
+  }
+
+  void add_faster(reports::PageRun& run, const Subject& subject) {
+    monitor_.begin("looking for faster settings", remedy_limit_s);
+    run.faster =
+        explore::faster_settings(monitor_.backend(), run.result, resolver(subject, options_));
+    monitor_.clear();
   }
 
   const ReportOptions& options_;
@@ -206,7 +215,8 @@ void add_report(CLI::App& app) {
   add_run_options(*verb, options->run);
   add_prices(*verb, options->prices);
   add_limit(*verb, options->limit_s, "seconds for each simulation; else 600");
-  verb->add_flag("--no-remedy", options->no_remedy, "do not look for what makes it fit");
+  verb->add_flag("--no-remedy", options->no_remedy,
+                 "do not look for settings that make it fit or faster");
   verb->footer(
       "Example:\n  spillway report qwen7b_workstation qwen7b_one_box_mix --out report.html");
   verb->callback([options] {

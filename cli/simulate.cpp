@@ -5,6 +5,7 @@
 #include "cli/prices.hpp"
 #include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
+#include "explore/faster_settings.hpp"
 #include "reports/chrome_trace.hpp"
 #include "reports/csv.hpp"
 #include "reports/explain.hpp"
@@ -38,8 +39,8 @@ struct SimulateOptions {
   double limit(double otherwise) const { return limit_s > 0 ? limit_s : otherwise; }
 };
 
-/// Seconds for the scenario and its what-ifs, and for what would make it fit.
-constexpr double simulation_limit_s = 600, remedy_limit_s = 5;
+/// Seconds for the scenario and its what-ifs.
+constexpr double simulation_limit_s = 600;
 
 /// The scenario with further overrides, or nothing when they contradict it.
 explore::Resolve resolver(const SimulateOptions& options) {
@@ -70,6 +71,15 @@ answer::Remedies remedies_of(const SimulateOptions& options, const description::
   return remedies;
 }
 
+/// Looks for settings that cost nothing and make a step of a scenario that fits shorter.
+void find_faster(const SimulateOptions& options, answer::Simulation& simulation, Monitor& monitor) {
+  if (options.no_remedy || !simulation.result.feasible()) return;
+  monitor.begin("looking for faster settings", options.limit(remedy_limit_s));
+  simulation.faster =
+      explore::faster_settings(monitor.backend(), simulation.result, resolver(options));
+  monitor.clear();
+}
+
 /// What to buy, then what to change; both are simulated.
 void print_remedies(const SimulateOptions& options, const description::Scenario& scenario,
                     const result::Result& result, const reports::Screen& screen, Monitor& monitor) {
@@ -85,6 +95,11 @@ void print_remedies(const SimulateOptions& options, const description::Scenario&
   for (const auto* one : {&remedies.change, &remedies.runnable})
     if (*one) print(text(**one));
   print(reports::remedies_note(remedies, monitor.why(), screen));
+}
+
+void print_faster(const SimulateOptions& options, const answer::Simulation& simulation) {
+  print(reports::faster_report(simulation.faster, simulation.result, options.scenario,
+                               options.overrides, reports::screen_of(stdout)));
 }
 
 void print_answer(const SimulateOptions& options, const answer::Simulation& simulation) {
@@ -103,8 +118,11 @@ void print_csv(const result::Result& result) {
 }
 
 void print_human(const SimulateOptions& options, const scenarios::Resolved& resolved,
-                 const answer::Simulation& simulation, Monitor& monitor) {
+                 answer::Simulation& simulation, Monitor& monitor) {
   print_answer(options, simulation);
+  std::fflush(stdout);  // the answer so far, before the wait
+  find_faster(options, simulation, monitor);
+  print_faster(options, simulation);
   const reports::Screen screen = reports::screen_of(stdout);
   const result::Result& result = simulation.result;
   if (!options.no_remedy && answers::needs_remedy(resolved.scenario, result))
@@ -225,8 +243,10 @@ void repeat(const SimulateOptions& options) {
     print_json(flat(simulation));
   else if (options.csv)
     print_csv(simulation.result);
-  else
+  else {
     print_answer(options, simulation);
+    print_faster(options, simulation);
+  }
   monitor.finish();
 }
 
@@ -242,6 +262,7 @@ void simulate(const SimulateOptions& options) {
   if (options.json) {
     if (!options.no_remedy && answers::needs_remedy(resolved.scenario, simulation.result))
       simulation.remedy = remedies_of(options, resolved.scenario, simulation.result, monitor);
+    find_faster(options, simulation, monitor);
     print_json(flat(simulation));
     return monitor.finish();
   }
@@ -285,8 +306,9 @@ void add_simulate(CLI::App& app) {
   verb->add_flag("--csv", options->csv, "the result as CSV")->excludes(json);
   add_shared_folders(*verb);
   add_limit(*verb, options->limit_s,
-            "seconds for the simulation, else 600, and for what makes it fit, else 5");
-  verb->add_flag("--no-remedy", options->no_remedy, "do not look for what makes it fit");
+            "seconds for the simulation, else 600, and for what makes it fit or faster, else 5");
+  verb->add_flag("--no-remedy", options->no_remedy,
+                 "do not look for settings that make it fit or faster");
   verb->footer(
       "Example:\n  spillway simulate scenarios/examples/qwen7b_memascend_c1.json --set "
       "training.micro_batch=2 --explain memory");

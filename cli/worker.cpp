@@ -34,15 +34,16 @@ constexpr const char* footer =
   {"id": 1, "scenario": {...}, "want": ["result"], "limit_s": 60}
   {"cancel": 1}
 A scenario is what a file would say, or resolved. To want: result, settings (with their sources,
-and warnings), trace (of the Chrome format), what_if, remedy (of what does not fit), bound (what no
-run betters, without a simulation): as "simulate --json" has them. "when_full": "stop" ends what
-does not fit at its first request that fails; "today": "2026-11-22" names prices a year older.
+and warnings), trace (of the Chrome format), what_if, faster (settings that cost nothing), remedy
+(of what does not fit), bound (what no run betters, without a simulation): as "simulate --json" has
+them. "when_full": "stop" ends what does not fit at its first request that fails;
+"today": "2026-11-22" names prices a year older.
 Answers, a line each:
   {"id": 1, "progress": {"seconds": 1.0, and each part of the answer as soon as it is known}}
   {"id": 1, "seconds": 1.4, "result": {...}, and the rest, but for a trace that was told before}
   {"id": 1, "seconds": 0.1, "errors": [...]}, or {..., "failure": "..."} of what was cancelled, took
-  too long, crashed or had no process; "unanswered": [...] of a what_if or remedy that may miss
-  something, as some of its simulations could not be done
+  too long, crashed or had no process; "unanswered": [...] of a what_if, faster or remedy that may
+  miss something, as some of its simulations could not be done
 With --jobs 1 in the order of the requests; with more, whatever is done first, and what needs no
 simulation waits for none. At the end of its input it finishes what is under way.
 

@@ -1,6 +1,6 @@
 #include "explore/changes.hpp"
 
-#include "explore/fused.hpp"
+#include "explore/free_settings.hpp"
 
 namespace spillway::explore {
 
@@ -101,19 +101,6 @@ void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& change
   }
 }
 
-/// Other shares of states that lie in memory: a smaller one for the CPU takes less of the host, a
-/// larger one less of the GPU.
-void add_shares_of_update(const Scenario& scenario, std::vector<Change>& changes) {
-  const description::OptimizerPart& part = scenario.strategy.optimizer;
-  if (part.device != description::OptimizerDevice::cpu || part.home != description::Home::host)
-    return;
-  for (const auto& [share, written] : {std::pair{1.0, "1"}, std::pair{0.75, "0.75"},
-                                       std::pair{0.5, "0.5"}, std::pair{0.25, "0.25"}})
-    if (share != part.cpu_share)
-      changes.push_back({std::string("strategy.optimizer.cpu_share ") + written,
-                         {std::string("strategy.optimizer.cpu_share=") + written}});
-}
-
 /// What another system does without: "in place of zero_infinity with preset deepspeed_0.16".
 std::string in_place_of(const Scenario& scenario) {
   const description::Strategy& parts = scenario.strategy;
@@ -146,6 +133,18 @@ Settings settings_of(const Scenario& scenario) {
   add_zero_stages(scenario, settings.passes);
   add_fused(scenario, settings.fused);
   return settings;
+}
+
+void add_shares_of_update(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::OptimizerPart& part = scenario.strategy.optimizer;
+  if (part.device != description::OptimizerDevice::cpu || part.home != description::Home::host)
+    return;
+  for (const auto& [share, written] :
+       {std::pair{1.0, "1"}, std::pair{0.75, "0.75"}, std::pair{0.5, "0.5"},
+        std::pair{0.25, "0.25"}, std::pair{0.0, "0"}})
+    if (share != part.cpu_share)
+      changes.push_back({std::string("strategy.optimizer.cpu_share ") + written,
+                         {std::string("strategy.optimizer.cpu_share=") + written}});
 }
 
 void add_smaller_batches(const Scenario& scenario, std::uint64_t pieces,

@@ -24,6 +24,9 @@ struct Settings {
 };
 Settings settings_of(const description::Scenario& scenario);
 
+/// Other shares of states that lie in memory: a smaller one for the CPU takes less of the host, a
+/// larger one less of the GPU.
+void add_shares_of_update(const description::Scenario& scenario, std::vector<Change>& changes);
 /// The same global batch in smaller pieces, at most so many, the largest first.
 void add_smaller_batches(const description::Scenario& scenario, std::uint64_t pieces,
                          std::vector<Change>& changes);

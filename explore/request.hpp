@@ -9,9 +9,9 @@
 namespace spillway::explore {
 
 /// What a worker can be asked about a scenario; want_names has their names in requests and answers.
-enum class Want : unsigned char { result, settings, trace, what_if, remedy, bound };
-inline constexpr const char* want_names[] = {"result",  "settings", "trace",
-                                             "what_if", "remedy",   "bound"};
+enum class Want : unsigned char { result, settings, trace, what_if, faster, remedy, bound };
+inline constexpr const char* want_names[] = {"result", "settings", "trace", "what_if",
+                                             "faster", "remedy",   "bound"};
 
 /// What a line asks that a worker reads: {"id", "scenario", "want", "limit_s", "when_full",
 /// "today"}, of which all but the scenario may be missing, or {"cancel": id}.

@@ -13,10 +13,10 @@ std::string runs_with_words(const result::Result& result) {
 
 }  // namespace
 
-std::string remedy_command(const answer::Remedy& remedy, const std::string& scenario,
-                           const std::vector<std::string>& overrides) {
+std::string command_with(const std::vector<std::string>& changes, const std::string& scenario,
+                         const std::vector<std::string>& overrides) {
   std::string command = "spillway simulate " + shell_word(scenario);
-  for (const auto* all : {&overrides, &remedy.overrides})
+  for (const auto* all : {&overrides, &changes})
     for (const std::string& one : *all) command += " --set " + shell_word(one);
   return command;
 }
@@ -32,7 +32,8 @@ view::Document remedy_document(const answer::Remedy& remedy, const std::string& 
   view::Document document;
   document.title = "It fits with " + remedy.words;
   document.say(remedy_words(remedy.words, remedy.result));
-  return document.add(view::Verbatim{"", "  " + remedy_command(remedy, scenario, overrides)}, true);
+  return document.add(
+      view::Verbatim{"", "  " + command_with(remedy.overrides, scenario, overrides)}, true);
 }
 
 std::string remedy_report(const answer::Remedy& remedy, const std::string& scenario,

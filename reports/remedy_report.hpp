@@ -10,16 +10,16 @@
 
 namespace spillway::reports {
 
-/// The command that simulates a scenario with a remedy, to paste; parameters as below.
-std::string remedy_command(const answer::Remedy& remedy, const std::string& scenario,
-                           const std::vector<std::string>& overrides);
+/// The command that simulates a scenario with changes, to paste.
+///   scenario   the file that was asked about
+///   overrides  that were asked for with it
+std::string command_with(const std::vector<std::string>& changes, const std::string& scenario,
+                         const std::vector<std::string>& overrides);
 
 /// "It fits with 192 GiB of host memory: 12.0 s a step, 84 tokens/s; runs with DeepSpeed".
 view::Text remedy_words(const std::string& words, const result::Result& result);
 
-/// A change that makes a scenario fit, in words and as a command to paste.
-///   scenario   the file that was asked about
-///   overrides  that were asked for with it
+/// A change that makes a scenario fit, in words and as a command to paste; parameters as above.
 view::Document remedy_document(const answer::Remedy& remedy, const std::string& scenario,
                                const std::vector<std::string>& overrides);
 /// The same as text, below an empty line.

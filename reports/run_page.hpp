@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/answer/simulation.hpp"
 #include "reports/explain.hpp"
 #include "reports/result/result.hpp"
 #include "reports/result/validation.hpp"
@@ -25,6 +26,7 @@ struct PageRun {
   std::vector<Setting> settings;                   ///< of the scenario, by path
   result::Trace trace;                             ///< empty: no timeline
   std::vector<PageRemedy> remedies;                ///< of what does not fit
+  std::vector<answer::FasterSettings> faster;      ///< of what fits
   std::vector<text::Text> notes;                   ///< what a reader must know of this run
   const result::Validation* validation = nullptr;  ///< whose prediction this is
 };

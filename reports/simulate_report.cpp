@@ -4,6 +4,7 @@
 #include "reports/finished_run.hpp"
 #include "reports/phases.hpp"
 #include "reports/range.hpp"
+#include "reports/remedy_report.hpp"
 #include "reports/result/needs.hpp"
 #include "reports/result/what_if.hpp"
 #include "reports/verdict.hpp"
@@ -250,6 +251,34 @@ void add_what_ifs(Document& document, const Result& r) {
          change_to(what_if, r.step_time_s)});
   drop_silent_columns(table);
   if (!table.rows.empty()) document.add(std::move(table));
+}
+
+void add_faster(Document& document, std::span<const answer::FasterSettings> faster,
+                const Result& r) {
+  Table table{{{"what costs nothing", Align::left}, {"step"}, {"time"}}, {}};
+  for (const answer::FasterSettings& one : faster)
+    table.rows.push_back({one.words, view::seconds(one.step_time_s),
+                          view::change(one.step_time_s / r.step_time_s - 1)});
+  if (!table.rows.empty()) document.add(std::move(table));
+}
+
+Text faster_words(const answer::FasterSettings& settings, double step_time_s) {
+  return filled("For nothing {} a step, {}: {}",
+                {view::seconds(settings.step_time_s),
+                 view::change(settings.step_time_s / step_time_s - 1), settings.words});
+}
+
+std::string faster_report(std::span<const answer::FasterSettings> faster, const Result& r,
+                          const std::string& scenario, const std::vector<std::string>& overrides,
+                          const Screen& screen) {
+  if (faster.empty()) return "";
+  Document document;
+  add_faster(document, faster, r);
+  if (!scenario.empty())
+    document.add(
+        view::Verbatim{"", "  " + command_with(faster.front().overrides, scenario, overrides)},
+        true);
+  return "\n" + to_text(document, screen);
 }
 
 /// "A step is 16 samples of 1024 tokens: ranks 2 x micro-batch 4 x accumulation 2."

@@ -1,9 +1,10 @@
 #pragma once
 
-#include "reports/result/result.hpp"
+#include "reports/answer/simulation.hpp"
 #include "reports/screen.hpp"
 #include "reports/view/document.hpp"
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,16 @@ namespace spillway::reports {
 view::Document simulate_document(const result::Result& result);
 /// The same as text.
 std::string simulate_report(const result::Result& result, const Screen& screen);
+/// "For nothing 34.9 s a step, -10.3 %: strategy.weights.home host".
+view::Text faster_words(const answer::FasterSettings& settings, double step_time_s);
+
+/// Settings that cost nothing, as text below an empty line, and the command for the best of them;
+/// "" where there are none.
+///   scenario   the file that was asked about; "": no command
+///   overrides  that were asked for with it
+std::string faster_report(std::span<const answer::FasterSettings> faster,
+                          const result::Result& result, const std::string& scenario,
+                          const std::vector<std::string>& overrides, const Screen& screen);
 
 // Its parts, each of which adds what there is to say, or nothing.
 
@@ -31,6 +42,9 @@ void add_wear(view::Document& document, const result::Result& result);
 std::vector<std::pair<std::string, result::WhatIf>> best_first(const result::Result& result);
 /// What each next piece of hardware would bring.
 void add_what_ifs(view::Document& document, const result::Result& result);
+/// Settings that cost nothing and make a step shorter.
+void add_faster(view::Document& document, std::span<const answer::FasterSettings> faster,
+                const result::Result& result);
 /// Price, notes, the program that runs so, what ranges cover.
 void add_remarks(view::Document& document, const result::Result& result);
 

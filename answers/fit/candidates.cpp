@@ -1,6 +1,6 @@
 #include "answers/fit/candidates.hpp"
 
-#include "explore/fused.hpp"
+#include "explore/free_settings.hpp"
 #include "explore/outcomes.hpp"
 #include "explore/runs_with.hpp"
 #include "explore/ways.hpp"

@@ -1,14 +1,11 @@
 #include "answers/fit/first_change.hpp"
 
-#include "explore/fused.hpp"
-#include "explore/outcomes.hpp"
+#include "explore/free_settings.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "strategies/layout/prepared.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
-#include <cmath>
 
 namespace spillway::answers {
 
@@ -69,26 +66,9 @@ std::optional<FirstChange> fused_change_of(const Scenario& now,
 
 std::optional<FirstChange> idle_host_change_of(const result::Result& now,
                                                const std::vector<std::string>& overrides) {
-  const Scenario scenario = explore::scenario_of(now);
-  const char* const path = "strategy.weights.max_in_host";
-  if (scenario.strategy.weights.home != description::Home::ssd || name_path(overrides, path))
-    return std::nullopt;
-  // a twentieth stays free: buffers of other sizes may come with it
-  const double usable = 0.95 * static_cast<double>(scenario.machine.host.usable().value());
-  const double idle = usable - static_cast<double>(now.host.total);
-  constexpr double bytes_each = 2;
-  const auto held = static_cast<double>(scenario.strategy.weights.max_in_host.value());
-  double most = bytes_each * held + idle / static_cast<double>(scenario.node_ranks());
-  if (most < 1) return std::nullopt;
-  // they are one pinned buffer
-  if (scenario.strategy.pinned == description::PinnedPolicy::power_of_two)
-    most = std::exp2(std::floor(std::log2(most)));
-  const double billions = std::floor(most / bytes_each / 1e9);
-  if (billions * 1e9 <= held) return std::nullopt;
-  const std::string params = fmt::format("{:.0f}e9 params", billions);
-  return FirstChange{fmt::format("{} \"{}\", DeepSpeed's max_in_cpu", path, params),
-                     {fmt::format("{}={}", path, params)},
-                     path};
+  const auto filled = explore::idle_host_of(now, overrides);
+  if (!filled) return std::nullopt;
+  return FirstChange{filled->words + ", " + filled->such_as, filled->overrides, filled->words};
 }
 
 std::vector<std::vector<FirstChange>> free_changes(const Scenario& now,

@@ -2,6 +2,7 @@
 
 #include "answers/bound/bound.hpp"
 #include "answers/simulate/simulate.hpp"
+#include "explore/faster_settings.hpp"
 #include "explore/reply.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"
@@ -43,8 +44,8 @@ class Answering {
   Answering(const explore::Backend& backend, const WriteTrace& write_trace, const Request& request,
             explore::Reply& reply)
       : backend_(backend), write_trace_(write_trace), request_(request), reply_(reply) {
-    for (const Want want :
-         {Want::settings, Want::bound, Want::result, Want::trace, Want::what_if, Want::remedy})
+    for (const Want want : {Want::settings, Want::bound, Want::result, Want::trace, Want::what_if,
+                            Want::faster, Want::remedy})
       left_ += request.wants(want);
     backend_.on_bug = {};  // it stands in the answer
     backend_.on_unanswered = [this](const std::string& why) { unanswered_.push_back(why); };
@@ -58,6 +59,8 @@ class Answering {
     if (request_.quick()) return;
     const result::Result result = simulate(resolved.scenario);
     if (request_.wants(Want::what_if)) what_if(resolved.scenario, result);
+    if (request_.wants(Want::faster))
+      tell(Want::faster, explore::faster_settings(within(worker_remedy_s), result, resolver()));
     if (request_.wants(Want::remedy)) remedy(resolved.scenario, result);
     if (!unanswered_.empty()) reply_.part("unanswered", json_text(unanswered_), Told::at_the_end);
   }
@@ -85,7 +88,8 @@ class Answering {
 
   /// In a child where others follow: they start from a process in which nothing was simulated yet.
   result::Result simulate(const description::Scenario& scenario) {
-    const bool traced = request_.wants(Want::trace), remedy = request_.wants(Want::remedy);
+    const bool traced = request_.wants(Want::trace), remedy = request_.wants(Want::remedy),
+               others = request_.wants(Want::what_if) || request_.wants(Want::faster);
     // what makes it fit follows from all that it needs
     const explore::Effort effort{remedy ? explore::WhenFull::find_need : request_.when_full};
     const std::function<std::string(std::size_t)> work = [&](std::size_t) {
@@ -96,7 +100,7 @@ class Answering {
              (traced && outcome.result ? "\n" + write_trace_(trace) : "");
     };
     explore::Piece piece{explore::Piece::End::done, "", 0};
-    if (remedy || request_.wants(Want::what_if))
+    if (remedy || others)
       piece = std::move(explore::in_children(1, work, 1, HUGE_VAL, {}).front());
     else
       piece.text = work(0);
@@ -119,22 +123,29 @@ class Answering {
     tell(Want::what_if, answer::what_ifs_of(result));
   }
 
-  void remedy(const description::Scenario& scenario, const result::Result& result) {
-    if (!needs_remedy(scenario, result)) return tell(Want::remedy, nullptr);
-    const auto start = std::chrono::steady_clock::now();
+  /// The backend for so long from now.
+  explore::Backend within(double seconds) const {
     explore::Backend watched = backend_;
-    watched.watch = [start](std::size_t) {
-      return explore::seconds_since(start) < worker_remedy_s;
+    watched.watch = [start = std::chrono::steady_clock::now(), seconds](std::size_t) {
+      return explore::seconds_since(start) < seconds;
     };
-    const explore::Resolve resolve =
-        [this](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
+    return watched;
+  }
+
+  /// The request's scenario with further overrides.
+  explore::Resolve resolver() const {
+    return [this](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
       try {
         return read(request_.scenario, more).scenario;
       } catch (const description::ScenarioError&) {
         return std::nullopt;  // this change does not go with the scenario; the others may
       }
     };
-    tell(Want::remedy, find_remedies(watched, scenario, result, resolve));
+  }
+
+  void remedy(const description::Scenario& scenario, const result::Result& result) {
+    if (!needs_remedy(scenario, result)) return tell(Want::remedy, nullptr);
+    tell(Want::remedy, find_remedies(within(worker_remedy_s), scenario, result, resolver()));
   }
 
   explore::Backend backend_;

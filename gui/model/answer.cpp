@@ -5,6 +5,7 @@
 #include "reports/human.hpp"
 #include "reports/remedy_report.hpp"
 #include "reports/result/reading.hpp"
+#include "reports/simulate_report.hpp"
 #include "scenarios/description/complaint_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -54,6 +55,16 @@ void take_remedies(const answer::Remedies& remedies, Answer& answer) {
   answer.changes.clear();
   for (const auto* one : {&remedies.memory, &remedies.change, &remedies.runnable})
     if (*one && !(*one)->words.empty()) answer.changes.push_back(change_of(**one));
+}
+
+void take_faster(const std::vector<answer::FasterSettings>& faster, Answer& answer) {
+  constexpr std::size_t most_shown = 2;
+  if (!faster.empty()) answer.changes.clear();
+  for (const answer::FasterSettings& one : faster)
+    if (answer.changes.size() < most_shown)
+      answer.changes.push_back({one.words,
+                                view::words(reports::faster_words(one, answer.result->step_time_s)),
+                                one.overrides, one.step_time_s});
 }
 
 /// What one would buy and what costs nothing, the better one first.
@@ -139,6 +150,9 @@ void take_answer(const json& line, Answer& answer) {
     read(line, "what_if", answer.steps);
     read(line, "remedy", remedies);
     if (remedies) take_remedies(*remedies, answer);
+    std::vector<answer::FasterSettings> faster;
+    read(line, "faster", faster);
+    if (answer.result) take_faster(faster, answer);
   });
 }
 
@@ -156,6 +170,7 @@ Answer answer_of_simulation(const json& given) {
     answer.settings = simulation.settings;
     answer.steps = simulation.what_ifs;
     if (simulation.remedy) take_remedies(*simulation.remedy, answer);
+    take_faster(simulation.faster, answer);
   });
   return answer;
 }

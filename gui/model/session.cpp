@@ -232,7 +232,10 @@ json Session::answered_scenario() const {
 void Session::ask_details() {
   if (!answer_.result) return;
   std::vector<std::string> want = {"settings", "what_if"};
-  if (!answer_.fits()) want.emplace_back("remedy");
+  if (!answer_.fits())
+    want.emplace_back("remedy");
+  else if (!question_.searches())
+    want.emplace_back("faster");  // a search has looked for them
   details_id_ = worker_.ask({asked_, want, 60});
   Q_EMIT status_changed();
 }

@@ -18,7 +18,7 @@ QString spillway_program();
 /// What to work out, and what of it to send back.
 struct Request {
   nlohmann::json scenario;
-  std::vector<std::string> want;  ///< result settings trace what_if remedy bound
+  std::vector<std::string> want;  ///< result settings trace what_if faster remedy bound
   double limit_s = 60;
 };
 

@@ -21,6 +21,7 @@ constexpr const char* schema = "spillway/answer/simulate/1";
 void read_beside(const json& in, Simulation& simulation) {
   read(in, "settings", simulation.settings);
   read(in, "what_if", simulation.what_ifs);
+  read(in, "faster", simulation.faster);
   read(in, "remedy", simulation.remedy);
   read(in, "old_prices", simulation.old_prices);
   read(in, "warnings", simulation.warnings);
@@ -29,6 +30,7 @@ void read_beside(const json& in, Simulation& simulation) {
 void write_beside(json& out, const Simulation& simulation) {
   out["settings"] = simulation.settings;
   out["what_if"] = simulation.what_ifs;
+  out["faster"] = simulation.faster;
   out["remedy"] = or_null(simulation.remedy);
   out["old_prices"] = simulation.old_prices;
   out["warnings"] = simulation.warnings;
@@ -77,6 +79,20 @@ void from_json(const json& in, WhatIf& what_if) {
   read(in, "step_time_s", what_if.step_time_s);
   read(in, "tokens_per_s", what_if.tokens_per_s);
   read(in, "why", what_if.why);
+}
+
+void to_json(json& out, const FasterSettings& settings) {
+  out = {{"words", settings.words},
+         {"set", settings.overrides},
+         {"step_time_s", settings.step_time_s},
+         {"tokens_per_s", settings.tokens_per_s}};
+}
+
+void from_json(const json& in, FasterSettings& settings) {
+  read(in, "words", settings.words);
+  read(in, "set", settings.overrides);
+  read(in, "step_time_s", settings.step_time_s);
+  read(in, "tokens_per_s", settings.tokens_per_s);
 }
 
 void to_json(json& out, const Simulation& simulation) {

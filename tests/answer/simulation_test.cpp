@@ -20,6 +20,7 @@ Simulation sample() {
   simulation.result = sample_that_fits();
   simulation.settings = {{"training.micro_batch", "4", "a.json:12"}};
   simulation.what_ifs = what_ifs_of(simulation.result);
+  simulation.faster = {{"training.micro_batch 8", {"training.micro_batch=8"}, 30, 2184.5}};
   simulation.remedy =
       Remedies{Remedy{"64 GiB more", {"machine.host.memory=128 GiB"}, sample_that_fits()},
                std::nullopt, std::nullopt, false};
@@ -49,6 +50,7 @@ TEST(Simulation, KeepsEveryNameOfTheResultWhereItIsAndAddsTheRest) {
   json result = sample_that_fits();
   for (const auto& [name, value] : result.items()) EXPECT_EQ(whole.at(name), value) << name;
   EXPECT_EQ(whole.at("/settings/0/source"_json_pointer), "a.json:12");
+  EXPECT_EQ(whole.at("/faster/0/set/0"_json_pointer), "training.micro_batch=8");
   EXPECT_EQ(whole.at("/remedy/memory/set/0"_json_pointer), "machine.host.memory=128 GiB");
   // read back, it is the same answer
   EXPECT_EQ(json(whole.get<Simulation>()), json(sample()));

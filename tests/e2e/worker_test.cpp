@@ -178,10 +178,10 @@ TEST(Worker, AnswersWhatSimulateDoes) {
                                       " spillway simulate asked.json --json")
                          .json();
     EXPECT_EQ(simulated.erase("decision"), 1u);  // which repeats a run: simulate's alone
-    json line = request(1, asked, {"result", "settings", "what_if", "remedy"});
+    json line = request(1, asked, {"result", "settings", "what_if", "faster", "remedy"});
     line["today"] = later;
     json answer = answers(line.dump() + "\n").at(0), answered = answer.at("result");
-    for (const char* beside : {"settings", "what_if", "remedy", "warnings", "old_prices"})
+    for (const char* beside : {"settings", "what_if", "faster", "remedy", "warnings", "old_prices"})
       answered[beside] = answer.at(beside);
     EXPECT_NE(answered["old_prices"], "");
     EXPECT_EQ(answered["remedy"].is_null(), !asked.contains("training"));

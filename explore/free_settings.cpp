@@ -1,8 +1,12 @@
-#include "explore/fused.hpp"
+#include "explore/free_settings.hpp"
 
+#include "explore/outcomes.hpp"
 #include "models/architecture.hpp"
+#include "models/model.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 
 namespace spillway::explore {
 
@@ -44,6 +48,36 @@ std::optional<FreeSettings> fused_of(const description::Scenario& scenario,
   if (settings.overrides.size() > fused)
     settings.such_as += std::string(fused ? " and " : "") + "transformers 4's or Axolotl's";
   return settings.overrides.empty() ? std::nullopt : std::optional(settings);
+}
+
+std::optional<FreeSettings> idle_host_of(const result::Result& run,
+                                         const std::vector<std::string>& overrides) {
+  const description::Scenario scenario = scenario_of(run);
+  const char* const path = "strategy.weights.max_in_host";
+  if (scenario.strategy.weights.home != description::Home::ssd || name_path(overrides, path))
+    return std::nullopt;
+  // a twentieth stays free: buffers of other sizes may come with it
+  const double usable = 0.95 * static_cast<double>(scenario.machine.host.usable().value());
+  const double idle = usable - static_cast<double>(run.host.total);
+  constexpr double bytes_each = 2;
+  const auto held = static_cast<double>(scenario.strategy.weights.max_in_host.value());
+  double most = bytes_each * held + idle / static_cast<double>(scenario.node_ranks());
+  if (most < 1) return std::nullopt;
+  // they are one pinned buffer
+  if (scenario.strategy.pinned == description::PinnedPolicy::power_of_two)
+    most = std::exp2(std::floor(std::log2(most)));
+  const auto all = static_cast<double>(
+      models::build_model(models::architecture_of(scenario)).parameters.value());
+  if (most * static_cast<double>(scenario.machine.gpus()) >= bytes_each * all)
+    return FreeSettings{"strategy.weights.home host and strategy.weights.pool none",
+                        {"strategy.weights.home=host", "strategy.weights.pool=none"},
+                        "DeepSpeed's offload_param to cpu"};
+  const double billions = std::floor(most / bytes_each / 1e9);
+  if (billions * 1e9 <= held) return std::nullopt;
+  const std::string params = fmt::format("{:.0f}e9 params", billions);
+  return FreeSettings{fmt::format("{} \"{}\"", path, params),
+                      {fmt::format("{}={}", path, params)},
+                      "DeepSpeed's max_in_cpu"};
 }
 
 }  // namespace spillway::explore

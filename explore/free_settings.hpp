@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
 
 #include <optional>
@@ -23,6 +24,11 @@ struct FreeSettings {
 ///   overrides  "path=value" of the user, who may have named either
 std::optional<FreeSettings> fused_of(const description::Scenario& scenario,
                                      const std::vector<std::string>& overrides = {});
+
+/// Of weights on drives as many in host memory as has room there, beside what the run keeps in it,
+/// or all of them; nothing where none do, or the user says how many.
+std::optional<FreeSettings> idle_host_of(const result::Result& run,
+                                         const std::vector<std::string>& overrides = {});
 
 /// Whether one of them sets the path.
 bool name_path(const std::vector<std::string>& overrides, const std::string& path);
