@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <string>
@@ -23,12 +24,17 @@ std::uint64_t in_pages(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + page - 1) / page * page;
 }
 
-/// The number of kB behind `key` in a file of /proc, as bytes; 0 where it is not.
-std::uint64_t field(const char* file, const std::string& key) {
+/// The numbers of kB behind keys in a file of /proc, as bytes; 0 where one is not. It is read once:
+/// of some files the kernel walks all of the process's memory.
+template <std::size_t n>
+std::array<std::uint64_t, n> fields(const char* file, const std::array<std::string, n>& keys) {
+  std::array<std::uint64_t, n> found{};
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1)) * 1024;
-  return 0;
+    for (std::size_t i = 0; i < n; ++i)
+      if (line.starts_with(keys[i] + ":"))
+        found[i] = std::stoull(line.substr(keys[i].size() + 1)) * 1024;
+  return found;
 }
 
 /// Makes all of it present, in pieces; then locks it, if asked for, in one call: what is present is
@@ -136,8 +142,13 @@ void HostMemory::give_back(std::byte* memory, std::uint64_t asked) {
 }
 
 ProcessMemory process_memory() {
-  return {field("/proc/self/smaps_rollup", "Rss"), field("/proc/self/smaps_rollup", "Locked"),
-          field("/proc/self/status", "VmHWM")};
+  const auto [resident, locked] =
+      fields<2>("/proc/self/smaps_rollup", {std::string("Rss"), std::string("Locked")});
+  return {resident, locked};
+}
+
+std::uint64_t most_resident() {
+  return fields<1>("/proc/self/status", {std::string("VmHWM")}).front();
 }
 
 void forget_most() {

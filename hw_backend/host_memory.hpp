@@ -69,10 +69,11 @@ class HostMemory {
 struct ProcessMemory {
   std::uint64_t resident = 0;  ///< Rss of /proc/self/smaps_rollup
   std::uint64_t locked = 0;    ///< Locked of the same
-  std::uint64_t most = 0;      ///< VmHWM of /proc/self/status: the most that was resident
 };
 ProcessMemory process_memory();
-/// `most` counts anew from here, where the kernel allows it.
+/// The most that was resident: VmHWM of /proc/self/status.
+std::uint64_t most_resident();
+/// It counts anew from here, where the kernel allows it.
 void forget_most();
 
 }  // namespace spillway::hw_backend

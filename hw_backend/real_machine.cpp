@@ -306,7 +306,7 @@ void RealMachine::watch_memory() {
 }
 
 result::MemoryBooks RealMachine::memory_books() const {
-  const std::uint64_t most = process_memory().most;
+  const std::uint64_t most = most_resident();
   return {ledger_most_ - ledger_after_set_up_, most - std::min(most, after_set_up_.resident),
           locked_after_set_up_, after_set_up_.locked};
 }

@@ -143,8 +143,9 @@ void HostPrimitives::initialize(const InitialRule& rule, const RandomStream& str
                                 Output values) {
   map<0, 1>(count, {}, {values},
             [&](std::uint64_t from, std::size_t n, const auto&, const auto& out) {
+              InitialValues initial(rule, stream);
               for (std::size_t i = 0; i < n; ++i)
-                out[0][i] = initial_value(rule, stream, slice.in_whole(first + from + i));
+                out[0][i] = initial.of(slice.in_whole(first + from + i));
             });
 }
 

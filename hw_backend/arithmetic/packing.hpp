@@ -170,9 +170,10 @@ SPILLWAY_ANYWHERE inline void pack_initial_part(const InitialRule& rule, const R
                                                 const WeightSlice& slice, std::uint64_t first,
                                                 const Packing& packing, std::uint64_t part,
                                                 std::byte* packed) {
+  InitialValues initial(rule, stream);
   pack_part(packing, packed, part, [&](std::uint64_t i) {
     const std::uint64_t element = first + i;
-    return element < slice.elements ? initial_value(rule, stream, slice.in_whole(element)) : 0.0f;
+    return element < slice.elements ? initial.of(slice.in_whole(element)) : 0.0f;
   });
 }
 

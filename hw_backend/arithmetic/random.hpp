@@ -135,20 +135,47 @@ struct InitialRule {
   float deviation = 0;
 };
 
-/// Element `element` of a weight: constant + deviation x the sum of four 16-bit uniform numbers,
-/// made to have mean 0 and variance 1. Integers up to the last step, so that every device and
-/// library agrees on the bits.
-SPILLWAY_ANYWHERE inline float initial_value(const InitialRule& rule, const RandomStream& stream,
-                                             std::uint64_t element) {
-  if (rule.deviation == 0) return rule.constant;
-  const Words words = random_words(stream, element / 2);
-  const std::uint32_t a = words.word[element % 2 * 2], b = words.word[element % 2 * 2 + 1];
+/// Element `element` of a weight, of the four words that it shares with its neighbour: constant +
+/// deviation x the sum of four 16-bit uniform numbers, made to have mean 0 and variance 1. Integers
+/// up to the last step, so that every device and library agrees on the bits.
+SPILLWAY_ANYWHERE inline float initial_value_of(const InitialRule& rule, const Words& of_pair,
+                                                std::uint64_t element) {
+  const std::uint32_t a = of_pair.word[element % 2 * 2], b = of_pair.word[element % 2 * 2 + 1];
   const std::int32_t sum =
       static_cast<std::int32_t>((a & 0xFFFF) + (a >> 16) + (b & 0xFFFF) + (b >> 16));
   // 4 x 65535 / 2; the variance of one is (65536^2 - 1) / 12
   const float centred = static_cast<float>(2 * sum - 4 * 65535) * 0.5f;
   return rule.constant + rule.deviation * (centred * (1.0f / 37837.23f));
 }
+
+/// Element `element` of a weight.
+SPILLWAY_ANYWHERE inline float initial_value(const InitialRule& rule, const RandomStream& stream,
+                                             std::uint64_t element) {
+  if (rule.deviation == 0) return rule.constant;
+  return initial_value_of(rule, random_words(stream, element / 2), element);
+}
+
+/// The same of elements one after another: neighbours share what is drawn.
+class InitialValues {
+ public:
+  SPILLWAY_ANYWHERE InitialValues(const InitialRule& rule, const RandomStream& stream)
+      : rule_(rule), stream_(stream) {}
+
+  SPILLWAY_ANYWHERE float of(std::uint64_t element) {
+    if (rule_.deviation == 0) return rule_.constant;
+    if (element / 2 != pair_) {
+      pair_ = element / 2;
+      words_ = random_words(stream_, pair_);
+    }
+    return initial_value_of(rule_, words_, element);
+  }
+
+ private:
+  InitialRule rule_;
+  RandomStream stream_;
+  std::uint64_t pair_ = ~std::uint64_t{0};  ///< none yet
+  Words words_{};
+};
 
 // ---- Synthetic text
 

@@ -118,7 +118,7 @@ TEST(HostMemory, IsNotMadePresentToTheEndWhenItIsInterrupted) {
               try {
                 memory.take(std::uint64_t{512} << 20);
               } catch (const Interrupted&) {
-                return process_memory().most < std::uint64_t{256} << 20 ? 7 : 8;
+                return most_resident() < std::uint64_t{256} << 20 ? 7 : 8;
               }
               return 9;
             }),
