@@ -1,7 +1,9 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 namespace spillway::e2e {
@@ -16,6 +18,12 @@ std::vector<std::string> examples_in(const std::string& help) {
   return commands;
 }
 
+/// Verbs whose examples take a quarter of a minute and more.
+bool takes_long(const std::string& verb) {
+  return std::set<std::string>{"explore explain", "plan machine", "probe", "validate"}.contains(
+      verb);
+}
+
 class Help : public testing::TestWithParam<std::string> {};
 
 TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
@@ -24,6 +32,7 @@ TEST_P(Help, ShowsAnExampleThatWorksAsPasted) {
   ASSERT_NE(help.out.find("\nExample"), std::string::npos) << help.out;
   const std::vector<std::string> commands = examples_in(help.out);
   EXPECT_FALSE(commands.empty()) << help.out;
+  if (takes_long(GetParam())) LONG_TEST();
   for (const std::string& command : commands) {
     EXPECT_NE(command.find("spillway " + GetParam()), std::string::npos) << command;
     const Workplace place;
@@ -54,6 +63,7 @@ TEST_P(HelpBelow, ShowsAnExampleOfItsOwn) {
   const std::vector<std::string> commands = examples_in(help.out);
   ASSERT_FALSE(commands.empty());
   EXPECT_EQ(commands.back().find("spillway " + GetParam()), 0u) << commands.back();
+  if (takes_long(GetParam())) LONG_TEST();
   const Workplace place;
   for (const std::string& command : commands) {
     const Ended ended = shell(place, command);

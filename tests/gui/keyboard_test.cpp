@@ -2,6 +2,7 @@
 #include "gui/app/window.hpp"
 #include "gui/page/parts.hpp"
 #include "tests/gui/until.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <QAbstractButton>
@@ -138,6 +139,7 @@ TEST_F(Keyboard, FiveInputsByMnemonicsAnswerTheWholeQuestion) {
 }
 
 TEST_F(Keyboard, FiveInputsByTabAnswerTheWholeQuestion) {
+  LONG_TEST();
   type("qwen2.5-32b");
   ASSERT_TRUE(tab_to("Card")) << focused().toStdString();
   type("4090x2");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -66,6 +67,14 @@ void expect_clean(const std::filesystem::path& root) {
 }
 
 }  // namespace
+
+std::size_t sample_step() {
+#ifdef SPILLWAY_SANITIZED
+  return 2;
+#else
+  return std::getenv("SPILLWAY_LONG_TESTS") ? 1 : 2;
+#endif
+}
 
 std::vector<std::string> systems_under_test() {
   std::vector<std::string> all;

@@ -21,9 +21,6 @@ struct Size {
 // A sanitizer needs ten times as long, and sees nothing new in the tenth whole training.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SPILLWAY_SANITIZED
-inline constexpr std::size_t sample_step = 2;
-#else
-inline constexpr std::size_t sample_step = 1;
 #endif
 
 /// The first statement of a long test of whole trainings by many systems, of which a sanitizer sees
@@ -34,11 +31,13 @@ inline constexpr std::size_t sample_step = 1;
 #define MANY_SYSTEMS_TEST() LONG_TEST()
 #endif
 
-/// What is trained in a loop: all of it, every other one under a sanitizer, the first among them.
+/// Of what is trained in a loop every `step`-th, the first among them: all with the long tests,
+/// every other one in ./check alone and under a sanitizer.
+std::size_t sample_step();
 template <class T, std::size_t N>
 std::vector<T> sampled(const T (&all)[N]) {
   std::vector<T> some;
-  for (std::size_t i = 0; i < N; i += sample_step) some.push_back(all[i]);
+  for (std::size_t i = 0; i < N; i += sample_step()) some.push_back(all[i]);
   return some;
 }
 

@@ -19,6 +19,7 @@ struct Way {
   const char* name;
   Overrides overrides;
   std::uint64_t ranks = 1;
+  bool parts_of_another = false;  ///< what another way does besides: with the long tests
 };
 
 const Way ways[] = {
@@ -27,8 +28,8 @@ const Way ways[] = {
     {"fp32", {"training.precision=fp32"}},
     {"fp16", {"training.precision=fp16_mixed"}},
     {"bf16_states", {"training.optimizer_state=bf16"}},
-    {"accumulated", {"training.gradient_accumulation=2"}},
-    {"two_ranks", {"parallel.data=2"}, 2},
+    {"accumulated", {"training.gradient_accumulation=2"}, 1, true},
+    {"two_ranks", {"parallel.data=2"}, 2, true},
 #endif
     {"two_ranks_accumulated",
      {"parallel.data=2", "training.gradient_accumulation=2", "training.precision=fp16_mixed"},
@@ -58,6 +59,7 @@ void keep_some([[maybe_unused]] std::vector<std::string>& systems) {
 class EverySystem : public ::testing::TestWithParam<Way> {};
 
 TEST_P(EverySystem, EndsWhereTheReferenceDoesBitForBit) {
+  if (GetParam().parts_of_another) LONG_TEST();
   std::vector<std::pair<strategies::Numerics, Trained>> ended;
   std::vector<std::string> systems = systems_under_test();
   if (GetParam().ranks > 1) keep_some(systems);

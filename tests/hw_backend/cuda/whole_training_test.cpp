@@ -129,7 +129,8 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
                           "model.moe_intermediate_size=512",
                           "model.shared_expert_intermediate_size=256",
                           R"(training.expert_load={"zipf": 1.2})"};
-  for (const Overrides& overrides : {dora, packed, lion, experts}) {
+  const Overrides ways[] = {dora, lion, packed, experts};
+  for (const Overrides& overrides : sampled(ways)) {
     SCOPED_TRACE(overrides.back());
     const description::Scenario scenario =
         small_training("zero_infinity", overrides, {.blocks = 1});
@@ -141,7 +142,8 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
 TEST(OnCuda, OtherOptimizersEndAsResidentOnesDo) {
   const DevicesUnderTest devices = devices_under_test();
   if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
-  for (const char* optimizer : {"adam8bit", "muon", "adafactor"}) {
+  const char* const optimizers[] = {"adam8bit", "muon", "adafactor"};
+  for (const char* optimizer : sampled(optimizers)) {
     SCOPED_TRACE(optimizer);
     const description::Scenario scenario = small_training(
         "ssdtrain", {"training.sequence=8", std::string("training.optimizer=") + optimizer},

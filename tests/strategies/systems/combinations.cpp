@@ -138,9 +138,9 @@ const std::vector<Choice>& parts() {
   return all;
 }
 
-std::vector<Pair> pairs_of(std::size_t shard, std::size_t shards) {
-  const std::size_t stride = std::getenv("SPILLWAY_EVERY_PAIR") ? 1 : 5;
-  std::size_t number = 0;
+std::vector<Pair> pairs_for(const Base& base, std::size_t shard, std::size_t shards) {
+  const std::size_t stride = std::getenv("SPILLWAY_EVERY_PAIR") ? 1 : 20;
+  std::size_t number = base.number;
   std::vector<Pair> pairs;
   for (std::size_t i = shard; i < parts().size(); i += shards)
     for (const std::string& value : parts()[i].values)
@@ -166,6 +166,7 @@ std::vector<Base> bases() {
   all.push_back({"zero_infinity_on_two_ranks",
                  "zero_infinity",
                  {"parallel.data=2", "strategy.gradients.convert=cpu"}});
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].number = i;
   return all;
 }
 

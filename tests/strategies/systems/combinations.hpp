@@ -22,18 +22,20 @@ struct Pair {
   std::string one, other;
 };
 
-/// Every `shards`-th part, from number `shard` on, with all that come after it: one pair in five,
-/// or all where the environment has SPILLWAY_EVERY_PAIR.
-std::vector<Pair> pairs_of(std::size_t shard, std::size_t shards);
-
 /// What all pairs are put on: a system with all its defaults, or one that more pairs go with.
 struct Base {
   std::string name;
   std::string system;
   Overrides overrides;
+  std::size_t number = 0;  ///< among all
 };
 
 /// Every system of the catalogue, and some more.
 std::vector<Base> bases();
+
+/// Every `shards`-th part, from number `shard` on, with all that come after it: one pair in twenty,
+/// other ones on each base, so that none is left out on all of them; or all where the environment
+/// has SPILLWAY_EVERY_PAIR.
+std::vector<Pair> pairs_for(const Base& base, std::size_t shard, std::size_t shards);
 
 }  // namespace spillway::strategies

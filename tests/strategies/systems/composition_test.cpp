@@ -219,7 +219,8 @@ class Pairs : public ::testing::TestWithParam<std::tuple<Base, std::size_t>> {
 
 TEST_P(Pairs, AreRefusedWithAReasonOrKeepTheirBooks) {
   sim::prepare_sim();
-  const std::vector<Pair> pairs = pairs_of(std::get<1>(GetParam()), shards);
+  const auto& [base, shard] = GetParam();
+  const std::vector<Pair> pairs = pairs_for(base, shard, shards);
   for (std::size_t first = 0; first < pairs.size(); first += of_one_child)
     in_a_child([&] {
       for (std::size_t i = first; i < std::min(pairs.size(), first + of_one_child); i += every)
