@@ -16,6 +16,7 @@
 #include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -185,7 +186,12 @@ void report(const ReportOptions& options) {
            "name at most 4");
   Maker maker(options);
   std::vector<reports::PageRun> runs;
-  for (const Subject& subject : subjects) runs.push_back(maker.page_of(subject));
+  for (const Subject& subject : subjects) {
+    runs.push_back(maker.page_of(subject));
+    std::vector<answer::FasterSettings>& faster = runs.back().faster;
+    const std::size_t most = subjects.size() > 1 ? 1 : 2;  // the page is printed on two sheets
+    faster.resize(std::min(faster.size(), most));
+  }
   for (std::size_t i = 0; i < runs.size(); ++i) maker.add_timeline(runs[i], subjects[i]);
   const std::string page =
       view::to_html(reports::run_page(runs, {command_of(options), version_text()}));

@@ -183,6 +183,8 @@ void add_gains(Document& part, const PageRun& run) {
     part.add(Paragraph{remedy_words(remedy.words, remedy.result)});
     part.add(view::Verbatim{"", remedy.command});
   }
+  for (const answer::FasterSettings& free : run.faster)
+    part.add(Paragraph{faster_words(free, r.step_time_s) + "."});
   if (!r.feasible() && run.remedies.empty())
     part.add(Paragraph{"Nothing that was tried makes it fit: spillway simulate says what was."});
   view::Table table{{{"with", view::Align::left},
@@ -191,10 +193,6 @@ void add_gains(Document& part, const PageRun& run) {
                      {"change"},
                      {"because", view::Align::left}},
                     {}};
-  for (const answer::FasterSettings& free : run.faster)
-    table.rows.push_back({free.words, view::seconds(free.step_time_s), view::seconds(r.step_time_s),
-                          view::change(free.step_time_s / r.step_time_s - 1),
-                          "costs nothing: settings"});
   for (const auto& [name, what_if] : best_first(r)) {
     const bool fits = what_if.step_time_s.has_value();
     table.rows.push_back({name,
