@@ -174,19 +174,33 @@ void add_setting_of(const result::Result& run, FitChange& change) {
     change.set.push_back(fmt::format("{}={}", part, run.scenario.at(part).dump()));
 }
 
-/// The same way with weights in host memory that is idle.
-std::optional<FitChange> idle_host(const explore::Backend& backend, const FitQuestion& question,
-                                   FitAnswer& answer) {
-  const auto filled = idle_host_change_of(*answer.runnable, question.overrides);
+/// A way with weights in host memory that is idle.
+struct Filled {
+  std::string words;
+  result::Result result;
+};
+
+/// The same way with them; nothing where that has no room, or is not faster.
+std::optional<Filled> with_idle_host(const explore::Backend& backend, const result::Result& way,
+                                     const FitQuestion& question, FitAnswer& answer) {
+  const auto filled = idle_host_change_of(way, question.overrides);
   if (!filled) return std::nullopt;
   std::vector<answer::Trial> trials = {{filled->words, filled->set, std::nullopt, ""}};
-  try_all(backend, answer.runnable->scenario, trials);
+  try_all(backend, way.scenario, trials);
   ++answer.simulated;
   const answer::Trial& trial = trials.front();
-  if (!trial.fits() || trial.result->tokens_per_s < worth_setting * answer.runnable->tokens_per_s)
+  if (!trial.fits() || trial.result->tokens_per_s <= way.tokens_per_s) return std::nullopt;
+  return Filled{filled->words, *trial.result};
+}
+
+/// The way that people can run with weights in host memory that is idle.
+std::optional<FitChange> idle_host(const explore::Backend& backend, const FitQuestion& question,
+                                   FitAnswer& answer) {
+  const auto filled = with_idle_host(backend, *answer.runnable, question, answer);
+  if (!filled || filled->result.tokens_per_s < worth_setting * answer.runnable->tokens_per_s)
     return std::nullopt;
-  FitChange change{filled->words, {}, trial.result->tokens_per_s, trial.result->price_usd};
-  add_setting_of(*trial.result, change);
+  FitChange change{filled->words, {}, filled->result.tokens_per_s, filled->result.price_usd};
+  add_setting_of(filled->result, change);
   return change;
 }
 
@@ -198,8 +212,11 @@ std::optional<FitChange> fused_loss(const explore::Backend& backend, const json&
   if (!fused) return std::nullopt;
   const std::optional<Mended> mended = at_once(*fused, backend, job, question, answer);
   if (!mended) return std::nullopt;
-  const std::optional<result::Result>& fastest = mended->fastest;
-  FitChange change{fmt::format("{}, with {}", fused->words, way_and_batch(*fastest)), fused->set,
+  const auto filled = with_idle_host(backend, *mended->fastest, question, answer);
+  const result::Result* fastest = filled ? &filled->result : &*mended->fastest;
+  std::string words = fused->words;
+  if (filled) words += " and " + filled->words;
+  FitChange change{fmt::format("{}, with {}", words, way_and_batch(*fastest)), fused->set,
                    fastest->tokens_per_s, fastest->price_usd,
                    more_samples(backend, *fastest, question.systems, answer.simulated)};
   add_setting_of(*fastest, change);
