@@ -233,7 +233,7 @@ Text change_sentence(const FitAnswer& answer) {
            "SECONDS waits longer.";
   return answer.runnable
              ? "Neither more host memory nor one more drive or card, as far as the board takes "
-               "them, makes it faster."
+               "them, nor another board of its kind, makes it faster."
          : answer.fits
              ? "No memory, drives or card of the catalogue that this box takes makes it fit with "
                "what people can run."

@@ -101,10 +101,16 @@ void add_drive(const Scenario& now, const Systems& among, std::vector<Step>& ste
   }
 }
 
+void add_boards(const Scenario& now, std::vector<Step>& steps) {
+  for (Purchase& board : dearer_boards(now.machine))
+    steps.push_back({std::move(board.words), std::move(board.set)});
+}
+
 std::vector<Step> steps_from(const Scenario& now, const Systems& among) {
   std::vector<Step> steps;
   add_memory(now, among, steps);
   add_drive(now, among, steps);
+  add_boards(now, steps);
   // how many cards go into a machine without a board of the list is not known
   if (now.parallel.tensor == 1 && now.parallel.pipeline == 1 && now.machine.nodes == 1 &&
       board_of(now.machine))

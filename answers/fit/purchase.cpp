@@ -3,6 +3,7 @@
 #include "answers/fit/board.hpp"
 #include "explore/more_memory.hpp"
 #include "reports/result/needs.hpp"
+#include "scenarios/box.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/part_catalogue.hpp"
 
@@ -29,6 +30,33 @@ Load load_of(const MachineFile& machine, Bytes memory) {
         drive && !load.drive)
       load.drive = drive, load.drives = storage.count;
   return load;
+}
+
+/// What the catalogue makes of the machine's parts on a board, in full.
+nlohmann::json assembled(const HostPart& board, const Load& load) {
+  scenarios::PriceList list;
+  list.gpus = {*load.card};
+  list.hosts = {board};
+  list.hosts.front().memory = {load.memory};
+  list.hosts.front().gpus = {load.cards};
+  if (load.drive) list.drives = {*load.drive};
+  const scenarios::Box box{.gpus = load.cards, .drives = load.drives};
+  return scenarios::machine_of(list, box).get<MachineFile>();
+}
+
+/// The machine on another board with so much memory: what a board decides of drives and cards
+/// changes, what else was said of the machine stays.
+std::string on_board(const MachineFile& machine, const HostPart& own, const HostPart& other,
+                     Bytes memory) {
+  const nlohmann::json change =
+      nlohmann::json::diff(assembled(own, load_of(machine, machine.host.memory)),
+                           assembled(other, load_of(machine, memory)));
+  nlohmann::json changed = machine;
+  for (const nlohmann::json& one : change)
+    if (one.at("op") == "add" ||
+        changed.contains(nlohmann::json::json_pointer(one.at("path").get<std::string>())))
+      changed.patch_inplace(nlohmann::json::array({one}));  // else the machine says nothing of it
+  return "machine=" + changed.dump();
 }
 
 /// Puts purchases for the tiers together.
@@ -77,9 +105,13 @@ class Shopping {
       }
     if (!cheapest) return false;
     const std::string text = description::to_text(Bytes(memory));
-    add(fmt::format("a {} with {} of host memory", cheapest->name, text),
-        "machine.host.part=\"" + cheapest->name + "\"");
-    add("", "machine.host.memory=\"" + text + "\"");
+    const std::string words = fmt::format("a {} with {} of host memory", cheapest->name, text);
+    if (const HostPart* own = board_of(machine_)) {
+      add(words, on_board(machine_, *own, *cheapest, Bytes(memory)));
+    } else {
+      add(words, "machine.host.part=\"" + cheapest->name + "\"");
+      add("", "machine.host.memory=\"" + text + "\"");
+    }
     return true;
   }
 
@@ -144,6 +176,20 @@ std::uint64_t host_memory_for(const MachineFile& machine, std::uint64_t bytes) {
   const auto size = std::find_if(board->memory.begin(), board->memory.end(),
                                  [&](Bytes one) { return one.value() >= bytes; });
   return size == board->memory.end() ? 0 : size->value();
+}
+
+std::vector<Purchase> dearer_boards(const MachineFile& machine) {
+  const HostPart* own = board_of(machine);
+  const Load load = load_of(machine, machine.host.memory);
+  if (!own || !load.card) return {};
+  constexpr double of_the_same_kind = 1.5;  // times its price: no server in place of a desktop
+  std::vector<Purchase> boards;
+  for (const HostPart& one : scenarios::part_catalogue().hosts)
+    if (one.price_usd > own->price_usd && one.price_usd <= of_the_same_kind * own->price_usd &&
+        refusal(one, load).empty())
+      boards.push_back({fmt::format("a {} in place of the {}", one.name, own->name),
+                        {on_board(machine, *own, one, machine.host.memory)}});
+  return boards;
 }
 
 std::optional<Purchase> purchase_for(const Scenario& scenario, const result::Result& result) {

@@ -28,4 +28,8 @@ std::uint64_t host_memory_for(const description::MachineFile& machine, std::uint
 /// The board that the machine was put together from; nullptr where it was not, or by another list.
 const scenarios::HostPart* board_of(const description::MachineFile& machine);
 
+/// Boards of its kind that take all that lies on the machine's and cost more, by half at most; none
+/// where its parts are not known.
+std::vector<Purchase> dearer_boards(const description::MachineFile& machine);
+
 }  // namespace spillway::answers

@@ -49,6 +49,24 @@ TEST(FitChange, SaysWhatMoreSamplesAStepBringOnTheBoxThatMakesItFit) {
   EXPECT_EQ(nlohmann::json(nlohmann::json(answer).get<FitAnswer>()), nlohmann::json(answer));
 }
 
+// Four drives of generation 5 are held up by the board's slots; a board for $200 more has the slots
+// for them, and its answer is that of the same box on that board.
+TEST(FitChange, IsABoardWhereItsSlotsHoldTheDrivesUp) {
+  const auto on = [](const std::string& board) {
+    FitQuestion question;
+    question.model = "llama-3.1-8b";
+    question.machine =
+        box_of({"4090", "64G", "T705 2TBx4", board}, scenarios::part_catalogue()).machine;
+    question.systems = {"zero_infinity"};
+    return fit(sim(), question);
+  };
+  const FitAnswer desktop = on("desktop"), desktop_5 = on("desktop with PCIe 5");
+  ASSERT_TRUE(desktop.change && desktop.runnable && desktop_5.runnable);
+  EXPECT_EQ(desktop.change->words, "a desktop with PCIe 5 in place of the desktop");
+  EXPECT_DOUBLE_EQ(desktop.change->tokens_per_s.value(), desktop_5.runnable->tokens_per_s);
+  EXPECT_DOUBLE_EQ(desktop.change->price_usd.value(), desktop_5.runnable->price_usd.value());
+}
+
 // Whole logits take the room of larger micro-batches.
 TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
   FitQuestion question;
