@@ -278,6 +278,9 @@ std::string faster_report(std::span<const answer::FasterSettings> faster, const 
     document.add(
         view::Verbatim{"", "  " + command_with(faster.front().overrides, scenario, overrides)},
         true);
+  if (!scenario.empty() && r.runs_with && r.runs_with->program.starts_with("DeepSpeed"))
+    document.add(Paragraph{"With export in place of simulate it is DeepSpeed's configuration."},
+                 true);
   return "\n" + to_text(document, screen);
 }
 

@@ -56,7 +56,7 @@ TEST(TrainingWithSharedCheckpoints, EndsWhereTheReferenceDoes) {
 }
 
 TEST(TrainingWithSharedCheckpoints, EndsWhereTheReferenceDoesInManyWays) {
-  LONG_TEST();
+  MANY_SYSTEMS_TEST();
   const Way ways[] = {
       {"in_host",
        "zero_infinity",
@@ -184,7 +184,7 @@ TEST(SpeculativeTraining, TakesBackWhatTheReferenceSkips) {
 }
 
 TEST(SpeculativeTraining, TakesBackWhatTheReferenceSkipsInManyWays) {
-  LONG_TEST();
+  MANY_SYSTEMS_TEST();
   const Way ways[] = {
       {"all_on_cpu", "superoffload", {"strategy.optimizer.cpu_share=1"}},
       {"weights_in_host",
@@ -228,7 +228,7 @@ TEST(TrainingByLayer, EndsWhereTheReferenceDoes) {
 }
 
 TEST(TrainingByLayer, EndsWhereTheReferenceDoesInManyWays) {
-  LONG_TEST();
+  MANY_SYSTEMS_TEST();
   const Way ways[] = {
       {"all_delayed",
        "greedysnake",

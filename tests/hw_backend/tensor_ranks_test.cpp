@@ -298,7 +298,7 @@ TEST(TrainingOnTensorRanks, EndsCloseWhereTheySumGradientsOfNormsInEveryWay) {
 }
 
 TEST(TrainingOnTensorRanks, EndsWhereTheReferenceDoesInManyWays) {
-  LONG_TEST();
+  MANY_SYSTEMS_TEST();
   const std::string four = "machine.gpu.count=4", memory = "machine.host.memory=16 GiB";
   const std::pair<const char*, Overrides> ways[] = {
       {"fp16_accumulated", {"training.precision=fp16_mixed", "training.gradient_accumulation=2"}},
@@ -327,7 +327,7 @@ TEST(TrainingOnTensorRanks, EndsWhereTheReferenceDoesInManyWays) {
 
 // Whatever streams; plans are for one GPU a stage, and who updates at any time has no tensor ranks.
 TEST(TrainingOnTensorRanks, EndsWhereTheReferenceDoesInEverySystem) {
-  LONG_TEST();
+  MANY_SYSTEMS_TEST();
   std::size_t trained = 0;
   for (const char* shares : {"false", "true"})
     for (const std::string& system : systems_under_test()) {

@@ -70,7 +70,7 @@ void expect_clean(const std::filesystem::path& root) {
 
 std::size_t sample_step() {
 #ifdef SPILLWAY_SANITIZED
-  return 2;
+  return 3;
 #else
   return std::getenv("SPILLWAY_LONG_TESTS") ? 1 : 2;
 #endif

@@ -23,8 +23,8 @@ struct Size {
 #define SPILLWAY_SANITIZED
 #endif
 
-/// The first statement of a long test of whole trainings by many systems, of which a sanitizer sees
-/// some in shorter tests.
+/// The first statement of a long test of whole trainings by many systems or in many ways, of which a
+/// sanitizer sees some in shorter tests.
 #ifdef SPILLWAY_SANITIZED
 #define MANY_SYSTEMS_TEST() GTEST_SKIP() << "many systems, under a sanitizer"
 #else
@@ -32,7 +32,7 @@ struct Size {
 #endif
 
 /// Of what is trained in a loop every `step`-th, the first among them: all with the long tests,
-/// every other one in ./check alone and under a sanitizer.
+/// every other one in ./check alone, every third under a sanitizer.
 std::size_t sample_step();
 template <class T, std::size_t N>
 std::vector<T> sampled(const T (&all)[N]) {

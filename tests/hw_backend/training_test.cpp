@@ -234,7 +234,7 @@ TEST(TrainingOnBothSides, EndsWhereTheReferenceDoes) {
 }
 
 TEST(TrainingOnBothSides, EndsWhereTheReferenceDoesInManyWays) {
-  LONG_TEST();
+  MANY_SYSTEMS_TEST();
   const Way many_ways[] = {
       {"all_on_the_gpu", {"strategy.optimizer.cpu_share=0"}},
       {"fp32", {"training.precision=fp32"}},
