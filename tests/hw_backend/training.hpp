@@ -23,8 +23,8 @@ struct Size {
 #define SPILLWAY_SANITIZED
 #endif
 
-/// The first statement of a long test of whole trainings by many systems or in many ways, of which a
-/// sanitizer sees some in shorter tests.
+/// The first statement of a long test of whole trainings by many systems or in many ways, of which
+/// a sanitizer sees some in shorter tests.
 #ifdef SPILLWAY_SANITIZED
 #define MANY_SYSTEMS_TEST() GTEST_SKIP() << "many systems, under a sanitizer"
 #else
