@@ -18,7 +18,7 @@ namespace {
 /// A step that is so many times as long, at most, is worth another setting.
 constexpr double worth = 0.98;
 /// Settings that are combined, and said.
-constexpr std::size_t most_combined = 4, most_said = 4;
+constexpr std::size_t most_combined = 6, most_said = 4;
 
 /// "path value and path value" and the same as overrides.
 Change change_of(const std::vector<std::pair<std::string, std::string>>& values) {
@@ -30,21 +30,27 @@ Change change_of(const std::vector<std::pair<std::string, std::string>>& values)
   return change;
 }
 
-/// States on drives go to the host, weights to the GPU.
+/// States on drives go to the host, weights to the host or to the GPU.
 void add_nearer_homes(const Scenario& scenario, std::vector<Change>& changes) {
   const description::Strategy& parts = scenario.strategy;
-  std::vector<std::pair<std::string, std::string>> states;
   if (parts.optimizer.home == Home::ssd) {
-    states.emplace_back("strategy.optimizer.home", "host");
+    std::vector<std::pair<std::string, std::string>> states{{"strategy.optimizer.home", "host"}};
     if (lie_on_storage(parts.gradients.policy))
       states.emplace_back("strategy.gradients.policy", "host_fp32");
     changes.push_back(change_of(states));
   }
-  if (parts.weights.home == Home::gpu) return;
-  std::vector<std::pair<std::string, std::string>> weights{{"strategy.weights.home", "gpu"}};
-  if (parts.weights.pool != description::PoolKind::none)
-    weights.emplace_back("strategy.weights.pool", "none");  // one buffers what comes from drives
-  changes.push_back(change_of(weights));
+  for (const auto& [home, name] : {std::pair{Home::host, "host"}, std::pair{Home::gpu, "gpu"}}) {
+    if (parts.weights.home == Home::gpu || parts.weights.home == home) continue;
+    std::vector<std::pair<std::string, std::string>> weights{{"strategy.weights.home", name}};
+    if (parts.weights.pool != description::PoolKind::none)
+      weights.emplace_back("strategy.weights.pool", "none");  // one buffers what comes from drives
+    changes.push_back(change_of(weights));
+    if (home != Home::gpu || parts.optimizer.device != description::OptimizerDevice::cpu ||
+        parts.weights.h2d == description::WeightCopy::typed)
+      continue;
+    weights.emplace_back("strategy.weights.h2d", "typed");  // as DeepSpeed copies what it updated
+    changes.push_back(change_of(weights));
+  }
 }
 
 /// Checkpoints nearer to the GPU, or nothing computed a second time.
@@ -71,24 +77,43 @@ void add_larger_batches(const Scenario& scenario, std::vector<Change>& changes) 
                      {"training.gradient_accumulation", std::to_string(fewer)}}));
 }
 
-void add_trial(const Change& change, std::vector<Trial>& trials) {
-  trials.push_back({change.words, change.overrides, std::nullopt, ""});
+/// What is fetched ahead of its use.
+void add_prefetch(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::WeightsPart& weights = scenario.strategy.weights;
+  if (weights.home != Home::gpu && weights.prefetch_blocks == 0)
+    changes.push_back(change_of({{"strategy.weights.prefetch_blocks", "1"}}));
 }
 
-std::vector<Trial> single_settings(const result::Result& result) {
-  const Scenario scenario = scenario_of(result);
+/// "path value and path value".
+std::string words_of(const std::vector<std::string>& overrides) {
+  std::string words;
+  for (const std::string& set : overrides) {
+    const std::size_t end = set.find('=');
+    words += (words.empty() ? "" : " and ") + set.substr(0, end) + " " + set.substr(end + 1);
+  }
+  return words;
+}
+
+/// The settings with some more, which take the place of those of the same name.
+Trial with_more(std::vector<std::string> settings, const std::vector<std::string>& more) {
+  std::erase_if(settings, [&](const std::string& set) {
+    return name_path(more, set.substr(0, set.find('=')));
+  });
+  settings.insert(settings.end(), more.begin(), more.end());
+  return {words_of(settings), std::move(settings), std::nullopt, ""};
+}
+
+/// What a scenario could have beside what it has, each alone.
+std::vector<Change> changes_of(const Scenario& scenario, const result::Result& result) {
   std::vector<Change> changes;
   add_nearer_homes(scenario, changes);
   add_less_recomputation(scenario, changes);
   add_larger_batches(scenario, changes);
   add_shares_of_update(scenario, changes);
-  if (const auto fused = fused_of(scenario))
-    changes.push_back({fused->words + ", such as " + fused->such_as, fused->overrides});
-  if (const auto filled = idle_host_of(result))
-    changes.push_back({filled->words, filled->overrides});
-  std::vector<Trial> trials;
-  for (const Change& change : changes) add_trial(change, trials);
-  return trials;
+  add_prefetch(scenario, changes);
+  if (auto filled = idle_host_of(result))
+    changes.push_back({std::move(filled->words), std::move(filled->overrides)});
+  return changes;
 }
 
 /// Simulates those that the scenario takes.
@@ -105,6 +130,27 @@ void simulate_trials(const Backend& backend, const Resolve& resolve, std::vector
   }
   const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
   for (std::size_t i = 0; i < ready.size(); ++i) ready[i]->result = outcomes[i].result;
+}
+
+/// Each setting beside those that `base` has, and a fused loss; beside that also those that have no
+/// room without it.
+std::vector<Trial> further(const Backend& backend, const Resolve& resolve,
+                           const std::vector<std::string>& base, const result::Result& result) {
+  const Scenario scenario = scenario_of(result);
+  std::vector<Trial> trials;
+  for (const Change& change : changes_of(scenario, result))
+    trials.push_back(with_more(base, change.overrides));
+  const auto fused = fused_of(scenario);
+  if (fused) trials.push_back(with_more(base, fused->overrides));
+  simulate_trials(backend, resolve, trials);
+  if (!fused) return trials;
+  std::vector<Trial> beside_fused;
+  for (const Trial& trial : trials)
+    if (trial.result && !trial.fits())
+      beside_fused.push_back(with_more(trial.overrides, fused->overrides));
+  simulate_trials(backend, resolve, beside_fused);
+  trials.insert(trials.end(), beside_fused.begin(), beside_fused.end());
+  return trials;
 }
 
 /// Those that make a step shorter and run with a program if the others do; the shortest first.
@@ -128,12 +174,6 @@ bool share_a_path(const Trial& one, const Trial& other) {
   });
 }
 
-Trial both(const Trial& one, const Trial& other) {
-  Trial all{one.words + " and " + other.words, one.overrides, std::nullopt, ""};
-  all.overrides.insert(all.overrides.end(), other.overrides.begin(), other.overrides.end());
-  return all;
-}
-
 /// Of settings that exclude each other the best alone.
 std::vector<Trial> without_alternatives(const std::vector<Trial>& good) {
   std::vector<Trial> best;
@@ -144,21 +184,13 @@ std::vector<Trial> without_alternatives(const std::vector<Trial>& good) {
   return best;
 }
 
-/// The best setting with others beside it, one at a time, as long as each makes a step shorter.
-///   good  by themselves, the shortest step first
-std::optional<Trial> best_combination(const Backend& backend, const Resolve& resolve,
-                                      const std::vector<Trial>& good) {
-  std::optional<Trial> best;
+/// The best setting with others beside it, one at a time, as long as one makes a step shorter.
+Trial best_combination(const Backend& backend, const Resolve& resolve, Trial best) {
   for (std::size_t round = 1; round < most_combined && backend.goes_on(); ++round) {
-    const Trial& base = best ? *best : good.front();
-    std::vector<Trial> trials;
-    for (const Trial& other : good)
-      if (!share_a_path(base, other)) trials.push_back(both(base, other));
-    if (trials.empty()) break;
-    simulate_trials(backend, resolve, trials);
-    const std::vector<Trial> better = helpful(trials, *base.result);
+    std::vector<Trial> better =
+        helpful(further(backend, resolve, best.overrides, *best.result), *best.result);
     if (better.empty()) break;
-    best = better.front();
+    best = std::move(better.front());
   }
   return best;
 }
@@ -168,14 +200,11 @@ std::optional<Trial> best_combination(const Backend& backend, const Resolve& res
 std::vector<FasterSettings> faster_settings(const Backend& backend, const result::Result& result,
                                             const Resolve& resolve) {
   if (!result.feasible() || result.io_bench.is_object()) return {};
-  std::vector<Trial> trials = single_settings(result);
-  if (trials.empty()) return {};
-  simulate_trials(backend, resolve, trials);
-  const std::vector<Trial> good = helpful(trials, result);
+  const std::vector<Trial> good = helpful(further(backend, resolve, {}, result), result);
   if (good.empty()) return {};
   std::vector<Trial> said = without_alternatives(good);
-  if (auto best = best_combination(backend, resolve, good))
-    said.insert(said.begin(), std::move(*best));
+  Trial best = best_combination(backend, resolve, good.front());
+  if (best.overrides != good.front().overrides) said.insert(said.begin(), std::move(best));
   said.resize(std::min(said.size(), most_said));
   std::vector<FasterSettings> all;
   for (const Trial& trial : said)

@@ -2,6 +2,8 @@
 
 #include "reports/view/text_page.hpp"
 
+#include <algorithm>
+
 namespace spillway::reports {
 
 namespace {
@@ -15,9 +17,16 @@ std::string runs_with_words(const result::Result& result) {
 
 std::string command_with(const std::vector<std::string>& changes, const std::string& scenario,
                          const std::vector<std::string>& overrides) {
+  const auto set_anew = [&](const std::string& one) {
+    return std::any_of(changes.begin(), changes.end(), [&](const std::string& change) {
+      const std::string path = change.substr(0, change.find('='));
+      return one.starts_with(path + "=") || one.starts_with(path + ".");
+    });
+  };
   std::string command = "spillway simulate " + shell_word(scenario);
-  for (const auto* all : {&overrides, &changes})
-    for (const std::string& one : *all) command += " --set " + shell_word(one);
+  for (const std::string& one : overrides)
+    if (!set_anew(one)) command += " --set " + shell_word(one);
+  for (const std::string& one : changes) command += " --set " + shell_word(one);
   return command;
 }
 

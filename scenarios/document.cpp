@@ -338,6 +338,16 @@ void merge_over(LocatedJson& base, const LocatedJson& top, const std::string& st
   merge_at(base, top, "", strategy + "/optimizer/paths");
 }
 
+namespace {
+
+/// Whether the document is a whole scenario, whose machine is meant where one is asked for.
+bool has_its_machine(const LocatedJson& document) {
+  return document.value.is_object() && document.value.contains("machine") &&
+         document.value.contains("model");
+}
+
+}  // namespace
+
 Referenced read_reference(const std::string& text, const std::string& folder, const Place& place,
                           const std::string& path, std::vector<Complaint>& complaints) {
   Referenced referenced;
@@ -372,6 +382,13 @@ Referenced read_reference(const std::string& text, const std::string& folder, co
   } catch (const ScenarioError& failure) {
     append(complaints, failure.complaints());
     return referenced;
+  }
+  if (folder == "scenarios/machines" && has_its_machine(referenced.json)) {
+    const json& machine = referenced.json.value["machine"];
+    if (machine.is_string())
+      return read_reference(machine.get<std::string>(), folder, referenced.json.place("/machine"),
+                            path, complaints);
+    referenced.json = part_of(referenced.json, "/machine");
   }
   if (is_hub) add_quantization(referenced.json, text, place);
   referenced.file = file.string();

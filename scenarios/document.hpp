@@ -38,6 +38,7 @@ Document assemble(LocatedJson scenario, const std::vector<std::string>& override
 nlohmann::json standing_alone(const Document& document);
 
 /// Reads what `text` names: a shipped name of `folder`, a path, or a directory with a config.json.
+/// In the place of a machine a whole scenario may be named: its machine.
 /// Complaints about an unknown name go to `complaints` with `place` and `path`.
 Referenced read_reference(const std::string& text, const std::string& folder, const Place& place,
                           const std::string& path, std::vector<description::Complaint>& complaints);

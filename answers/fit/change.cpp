@@ -330,6 +330,26 @@ std::optional<FitChange> change_for_more_samples(const explore::Backend& backend
                    best.step.set, best.tokens_per_s, best.price_usd};
 }
 
+FitChange change_of(const TriedStep& step) {
+  FitChange change{step.step.words, step.step.set, step.tokens_per_s, step.price_usd};
+  if (step.step.micro_batch > 0)
+    change.words += fmt::format(" and micro-batch {}", step.step.micro_batch);
+  return change;
+}
+
+/// What brings most with as many samples a step as today.
+std::optional<FitChange> change_today(const explore::Backend& backend, const result::Result& answer,
+                                      const Systems& among, std::uint64_t& simulated) {
+  const Scenario today = explore::scenario_of(answer);
+  const std::vector<TriedStep> tried =
+      all_that_fit(backend, answer, steps_from(today, among), simulated);
+  const TriedStep* worth = worth_its_price(tried, answer.tokens_per_s * worth_saying);
+  if (!worth) return std::nullopt;
+  const TriedStep best =
+      between_powers(backend, answer, *worth, today.training.micro_batch, simulated);
+  return change_of(best);
+}
+
 }  // namespace
 
 std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
@@ -347,10 +367,9 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
     if (auto change = change_for_more_samples(backend, answer, among, least, simulated))
       return change;
   }
+  if (!best && more) return change_today(backend, answer, among, simulated);
   if (!best) return std::nullopt;
-  FitChange change{best->step.words, best->step.set, best->tokens_per_s, best->price_usd};
-  if (best->step.micro_batch > 0)
-    change.words += fmt::format(" and micro-batch {}", best->step.micro_batch);
+  FitChange change = change_of(*best);
   if (!more) return change;
   more->changed_tokens_per_s = best->tokens_per_s;
   for (const std::string& beside_it : more->set)

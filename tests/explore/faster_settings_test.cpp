@@ -86,6 +86,32 @@ TEST(FasterSettings, TakeFewerPassesOfTheSameSamples) {
               any_sets({one}, "training.gradient_accumulation=1"));
 }
 
+// Logits of 16 samples take 29 GB: a fused loss takes no time off a step, and makes room for what
+// does.
+TEST(FasterSettings, MakeRoomWithAFusedLoss) {
+  json scenario = on_workstation("zero_offload");
+  scenario["model"] = "llama-3.2-1b";
+  scenario["machine"] = "gaming_4090";
+  scenario["training"]["loss"] = "plain";
+  scenario["training"]["micro_batch"] = 4;
+  scenario["training"]["gradient_accumulation"] = 4;
+  const std::vector<FasterSettings> all = faster(scenario);
+  ASSERT_FALSE(all.empty());
+  EXPECT_TRUE(any_sets({all.front()}, "training.loss=fused")) << all.front().words;
+  EXPECT_TRUE(any_sets({all.front()}, "training.micro_batch=16")) << all.front().words;
+}
+
+// What one setting makes possible follows it: a share of the update goes to the GPU once the states
+// have left the drives.
+TEST(FasterSettings, FollowFromEachOther) {
+  const std::vector<FasterSettings> all = faster(on_workstation("zero_infinity"));
+  ASSERT_FALSE(all.empty());
+  const std::vector<std::string>& best = all.front().overrides;
+  EXPECT_TRUE(std::any_of(best.begin(), best.end(), [](const std::string& one) {
+    return one.starts_with("strategy.optimizer.cpu_share=");
+  })) << all.front().words;
+}
+
 TEST(FasterSettings, KeepTheProgram) {
   const json scenario = on_workstation("zero_infinity");
   for (const FasterSettings& one : faster(scenario))

@@ -287,6 +287,15 @@ TEST(RemedyDocument, HoldsItsResult) {
               HasSubstr("\n  spillway simulate a.json --set training.micro_batch=2\n"));
 }
 
+// What is set anew, by itself or with all around it, is not set before.
+TEST(CommandWith, LeavesOutWhatTheChangesSetAnew) {
+  EXPECT_EQ(
+      command_with({"training.micro_batch=2", R"(strategy={"system": "lohan"})"}, "a.json",
+                   {"training.micro_batch=8", "training.micro_batches=1", "strategy.pinned=exact"}),
+      "spillway simulate a.json --set training.micro_batches=1 --set training.micro_batch=2 "
+      "--set 'strategy={\"system\": \"lohan\"}'");
+}
+
 TEST(ModelDocument, HoldsOperationsUnscaled) {
   answer::ModelCard card;
   card.parameters = 124439808;

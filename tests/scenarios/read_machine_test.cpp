@@ -1,6 +1,9 @@
 #include "scenarios/read_machine.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
 
 #include "scenarios/description/pinned_interval.hpp"
 #include "scenarios/located_json.hpp"
@@ -47,6 +50,26 @@ TEST(ReadMachine, WritesWhatReadsBackAsTheSame) {
 TEST(ReadMachine, OffersTheNearestName) {
   const std::string text = complaints_of([] { read_machine("memascend_c"); });
   EXPECT_EQ(text.substr(0, 54), "machine: no \"memascend_c\"; did you mean \"memascend_c1\"");
+}
+
+// What `fit --out` writes is a scenario: where a machine is asked for, its machine is meant.
+TEST(ReadMachine, TakesTheMachineOfAScenario) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("scenario_" + std::to_string(getpid()) + ".json");
+  const auto read_as = [&](const nlohmann::json& machine) {
+    std::ofstream(file) << nlohmann::json{{"model", "gpt2"}, {"machine", machine}};
+    return nlohmann::json(read_machine(file.string()));
+  };
+  const nlohmann::json named = read_machine("gaming_4090");
+  EXPECT_EQ(read_as("gaming_4090"), named);
+  EXPECT_EQ(read_as(named), named);
+  nlohmann::json larger = {
+      {"extends", "gaming_4090"}, {"name", "larger"}, {"host", {{"memory", "1 TiB"}}}};
+  EXPECT_EQ(read_as(larger).at("host").at("memory"), "1 TiB");
+  larger["host"]["memori"] = 1;
+  const std::string text = complaints_of([&] { read_as(larger); });
+  EXPECT_NE(text.find("host.memori: no such key"), std::string::npos) << text;
+  std::filesystem::remove(file);
 }
 
 /// The complaints about a table of products.
