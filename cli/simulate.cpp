@@ -72,12 +72,15 @@ answer::Remedies remedies_of(const SimulateOptions& options, const description::
 }
 
 /// Looks for settings that cost nothing and make a step of a scenario that fits shorter.
-void find_faster(const SimulateOptions& options, answer::Simulation& simulation, Monitor& monitor) {
-  if (options.no_remedy || !simulation.result.feasible()) return;
+///   Result  whether all were tried
+bool find_faster(const SimulateOptions& options, answer::Simulation& simulation, Monitor& monitor) {
+  if (options.no_remedy || !simulation.result.feasible()) return true;
   monitor.begin("looking for faster settings", options.limit(remedy_limit_s));
   simulation.faster =
       explore::faster_settings(monitor.backend(), simulation.result, resolver(options));
+  const bool whole = monitor.backend().goes_on();
   monitor.clear();
+  return whole;
 }
 
 /// What to buy, then what to change; both are simulated.
@@ -119,11 +122,14 @@ void print_csv(const result::Result& result) {
 
 void print_human(const SimulateOptions& options, const scenarios::Resolved& resolved,
                  answer::Simulation& simulation, Monitor& monitor) {
+  const reports::Screen screen = reports::screen_of(stdout);
   print_answer(options, simulation);
   std::fflush(stdout);  // the answer so far, before the wait
-  find_faster(options, simulation, monitor);
+  const bool whole = find_faster(options, simulation, monitor);
   print_faster(options, simulation);
-  const reports::Screen screen = reports::screen_of(stdout);
+  if (!whole)
+    print(reports::paragraph(
+        monitor.why() + " before all settings were tried; --limit SECONDS waits longer.", screen));
   const result::Result& result = simulation.result;
   if (!options.no_remedy && answers::needs_remedy(resolved.scenario, result))
     print_remedies(options, resolved.scenario, result, screen, monitor);

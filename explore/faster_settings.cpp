@@ -3,7 +3,6 @@
 #include "explore/changes.hpp"
 #include "explore/free_settings.hpp"
 
-#include <fmt/format.h>
 #include <algorithm>
 
 namespace spillway::explore {
@@ -20,72 +19,74 @@ constexpr double worth = 0.98;
 /// Settings that are combined, and said.
 constexpr std::size_t most_combined = 6, most_said = 4;
 
-/// "path value and path value" and the same as overrides.
-Change change_of(const std::vector<std::pair<std::string, std::string>>& values) {
-  Change change;
-  for (const auto& [path, value] : values) {
-    change.words += (change.words.empty() ? "" : " and ") + path + " " + value;
-    change.overrides.push_back(path + "=" + value);
-  }
-  return change;
-}
+using Overrides = std::vector<std::string>;  // each "path=value"
 
 /// States on drives go to the host, weights to the host or to the GPU.
-void add_nearer_homes(const Scenario& scenario, std::vector<Change>& changes) {
+void add_nearer_homes(const Scenario& scenario, std::vector<Overrides>& changes) {
   const description::Strategy& parts = scenario.strategy;
   if (parts.optimizer.home == Home::ssd) {
-    std::vector<std::pair<std::string, std::string>> states{{"strategy.optimizer.home", "host"}};
+    Overrides& states = changes.emplace_back(Overrides{"strategy.optimizer.home=host"});
     if (lie_on_storage(parts.gradients.policy))
-      states.emplace_back("strategy.gradients.policy", "host_fp32");
-    changes.push_back(change_of(states));
+      states.push_back("strategy.gradients.policy=host_fp32");
   }
   for (const auto& [home, name] : {std::pair{Home::host, "host"}, std::pair{Home::gpu, "gpu"}}) {
     if (parts.weights.home == Home::gpu || parts.weights.home == home) continue;
-    std::vector<std::pair<std::string, std::string>> weights{{"strategy.weights.home", name}};
+    Overrides weights{std::string("strategy.weights.home=") + name};
     if (parts.weights.pool != description::PoolKind::none)
-      weights.emplace_back("strategy.weights.pool", "none");  // one buffers what comes from drives
-    changes.push_back(change_of(weights));
+      weights.push_back("strategy.weights.pool=none");  // one buffers what comes from drives
+    changes.push_back(weights);
     if (home != Home::gpu || parts.optimizer.device != description::OptimizerDevice::cpu ||
         parts.weights.h2d == description::WeightCopy::typed)
       continue;
-    weights.emplace_back("strategy.weights.h2d", "typed");  // as DeepSpeed copies what it updated
-    changes.push_back(change_of(weights));
+    weights.push_back("strategy.weights.h2d=typed");  // as DeepSpeed copies what it updated
+    changes.push_back(weights);
   }
 }
 
-/// Checkpoints nearer to the GPU, or nothing computed a second time.
-void add_less_recomputation(const Scenario& scenario, std::vector<Change>& changes) {
-  using description::ActivationPolicy;
-  const char* const path = "strategy.activations.policy";
-  const ActivationPolicy now = scenario.strategy.activations.policy;
-  const auto add = [&](const char* policy) { changes.push_back(change_of({{path, policy}})); };
-  if (now == ActivationPolicy::checkpoint_ssd) add("checkpoint_host");
-  if (now == ActivationPolicy::checkpoint_ssd || now == ActivationPolicy::checkpoint_host)
-    add("checkpoint_gpu");
-  if (now >= ActivationPolicy::checkpoint_gpu && now <= ActivationPolicy::checkpoint_ssd)
-    add("keep");
+/// The same samples a step in other passes.
+Overrides in_passes(std::uint64_t micro_batch, std::uint64_t passes) {
+  return {"training.micro_batch=" + std::to_string(micro_batch),
+          "training.gradient_accumulation=" + std::to_string(passes)};
 }
 
-/// The same samples a step in fewer passes.
-void add_larger_batches(const Scenario& scenario, std::vector<Change>& changes) {
+/// Checkpoints nearer to the GPU; nothing computed a second time, or the cheapest operators alone,
+/// for which smaller micro-batches may make room.
+void add_less_recomputation(const Scenario& scenario, std::vector<Overrides>& changes) {
+  using description::ActivationPolicy;
+  const std::string policy = "strategy.activations.policy=";
+  const ActivationPolicy now = scenario.strategy.activations.policy;
+  if (now < ActivationPolicy::checkpoint_gpu || now > ActivationPolicy::checkpoint_ssd) return;
+  if (now == ActivationPolicy::checkpoint_ssd) changes.push_back({policy + "checkpoint_host"});
+  if (now != ActivationPolicy::checkpoint_gpu) changes.push_back({policy + "checkpoint_gpu"});
+  const std::uint64_t batch = scenario.training.micro_batch,
+                      passes = scenario.training.gradient_accumulation;
+  for (std::uint64_t parts = 1; parts <= batch; parts *= 2) {
+    if (batch % parts != 0) break;
+    Overrides keep{policy + "keep"};
+    if (parts > 1)
+      for (std::string& set : in_passes(batch / parts, passes * parts)) keep.push_back(set);
+    changes.push_back(keep);
+    keep.push_back(R"(training.recompute=["activation", "norm"])");
+    changes.push_back(std::move(keep));
+  }
+}
+
+void add_larger_batches(const Scenario& scenario, std::vector<Overrides>& changes) {
   const std::uint64_t batch = scenario.training.micro_batch,
                       passes = scenario.training.gradient_accumulation;
   for (std::uint64_t fewer = 1; fewer < passes; ++fewer)
-    if (passes % fewer == 0)
-      changes.push_back(
-          change_of({{"training.micro_batch", std::to_string(batch * (passes / fewer))},
-                     {"training.gradient_accumulation", std::to_string(fewer)}}));
+    if (passes % fewer == 0) changes.push_back(in_passes(batch * (passes / fewer), fewer));
 }
 
 /// What is fetched ahead of its use.
-void add_prefetch(const Scenario& scenario, std::vector<Change>& changes) {
+void add_prefetch(const Scenario& scenario, std::vector<Overrides>& changes) {
   const description::WeightsPart& weights = scenario.strategy.weights;
   if (weights.home != Home::gpu && weights.prefetch_blocks == 0)
-    changes.push_back(change_of({{"strategy.weights.prefetch_blocks", "1"}}));
+    changes.push_back({"strategy.weights.prefetch_blocks=1"});
 }
 
 /// "path value and path value".
-std::string words_of(const std::vector<std::string>& overrides) {
+std::string words_of(const Overrides& overrides) {
   std::string words;
   for (const std::string& set : overrides) {
     const std::size_t end = set.find('=');
@@ -95,7 +96,7 @@ std::string words_of(const std::vector<std::string>& overrides) {
 }
 
 /// The settings with some more, which take the place of those of the same name.
-Trial with_more(std::vector<std::string> settings, const std::vector<std::string>& more) {
+Trial with_more(Overrides settings, const Overrides& more) {
   std::erase_if(settings, [&](const std::string& set) {
     return name_path(more, set.substr(0, set.find('=')));
   });
@@ -104,15 +105,16 @@ Trial with_more(std::vector<std::string> settings, const std::vector<std::string
 }
 
 /// What a scenario could have beside what it has, each alone.
-std::vector<Change> changes_of(const Scenario& scenario, const result::Result& result) {
-  std::vector<Change> changes;
+std::vector<Overrides> changes_of(const Scenario& scenario, const result::Result& result) {
+  std::vector<Overrides> changes;
   add_nearer_homes(scenario, changes);
   add_less_recomputation(scenario, changes);
   add_larger_batches(scenario, changes);
-  add_shares_of_update(scenario, changes);
   add_prefetch(scenario, changes);
-  if (auto filled = idle_host_of(result))
-    changes.push_back({std::move(filled->words), std::move(filled->overrides)});
+  std::vector<Change> shares;
+  add_shares_of_update(scenario, shares);
+  for (Change& share : shares) changes.push_back(std::move(share.overrides));
+  if (auto filled = idle_host_of(result)) changes.push_back(std::move(filled->overrides));
   return changes;
 }
 
@@ -134,12 +136,12 @@ void simulate_trials(const Backend& backend, const Resolve& resolve, std::vector
 
 /// Each setting beside those that `base` has, and a fused loss; beside that also those that have no
 /// room without it.
-std::vector<Trial> further(const Backend& backend, const Resolve& resolve,
-                           const std::vector<std::string>& base, const result::Result& result) {
+std::vector<Trial> further(const Backend& backend, const Resolve& resolve, const Overrides& base,
+                           const result::Result& result) {
   const Scenario scenario = scenario_of(result);
   std::vector<Trial> trials;
-  for (const Change& change : changes_of(scenario, result))
-    trials.push_back(with_more(base, change.overrides));
+  for (const Overrides& change : changes_of(scenario, result))
+    trials.push_back(with_more(base, change));
   const auto fused = fused_of(scenario);
   if (fused) trials.push_back(with_more(base, fused->overrides));
   simulate_trials(backend, resolve, trials);

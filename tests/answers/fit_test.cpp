@@ -396,7 +396,8 @@ TEST(Candidates, OfOneMemoryAreTooLargeWhereBothTogetherAre) {
 }
 
 TEST(Fit, OffersNoMoreThanTheBoardTakes) {
-  const FitAnswer answer = fit(sim(), about("llama-3.2-1b", {"4090", "192G", "2Tx4"}));
+  const FitAnswer answer =
+      fit(sim(), about("llama-3.2-1b", {"4090", "192G", "2Tx4", "desktop with PCIe 5"}));
   ASSERT_TRUE(answer.runnable);
   EXPECT_FALSE(answer.change) << answer.change->words;  // places and memory are full
 }
