@@ -189,7 +189,10 @@ void report(const ReportOptions& options) {
   for (const Subject& subject : subjects) {
     runs.push_back(maker.page_of(subject));
     std::vector<answer::FasterSettings>& faster = runs.back().faster;
-    const std::size_t most = subjects.size() > 1 ? 1 : 2;  // the page is printed on two sheets
+    // the page is printed on two sheets, where runs beside each other have narrow columns
+    const std::size_t most = subjects.size() > 1 ? 1 : 2;
+    if (subjects.size() > 1)
+      std::erase_if(faster, [](const auto& one) { return one.overrides.size() > 2; });
     faster.resize(std::min(faster.size(), most));
   }
   for (std::size_t i = 0; i < runs.size(); ++i) maker.add_timeline(runs[i], subjects[i]);
