@@ -114,7 +114,10 @@ std::vector<Overrides> changes_of(const Scenario& scenario, const result::Result
   std::vector<Change> shares;
   add_shares_of_update(scenario, shares);
   for (Change& share : shares) changes.push_back(std::move(share.overrides));
-  if (auto filled = idle_host_of(result)) changes.push_back(std::move(filled->overrides));
+  // all of them stand among nearer homes
+  if (auto filled = idle_host_of(result);
+      filled && !name_path(filled->overrides, "strategy.weights.home"))
+    changes.push_back(std::move(filled->overrides));
   return changes;
 }
 

@@ -292,6 +292,18 @@ const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double lea
   return best;
 }
 
+/// Of the steps the one worth its price, with the best micro-batch that fits.
+///   least   tokens per second that it has to bring
+///   Result  nothing where none does
+std::optional<TriedStep> best_of(const explore::Backend& backend, const result::Result& answer,
+                                 std::vector<Step> steps, double least, std::uint64_t& simulated) {
+  const std::vector<TriedStep> tried = all_that_fit(backend, answer, std::move(steps), simulated);
+  const TriedStep* worth = worth_its_price(tried, least);
+  if (!worth) return std::nullopt;
+  const std::uint64_t asked = explore::scenario_of(answer).training.micro_batch;
+  return between_powers(backend, answer, *worth, asked, simulated);
+}
+
 /// The steps with as many micro-batches as `more` has, and from the answer's micro-batch on.
 std::vector<Step> beside(const std::optional<MoreSamples>& more, const Scenario& now,
                          std::vector<Step> steps) {
@@ -317,17 +329,14 @@ std::optional<FitChange> change_for_more_samples(const explore::Backend& backend
   if (times < 2) return std::nullopt;
   std::vector<Step> steps = steps_from(today, among);
   for (Step& step : steps) step.set.push_back(accumulation_of(times));
-  const std::vector<TriedStep> tried = all_that_fit(backend, answer, std::move(steps), simulated);
-  const TriedStep* worth = worth_its_price(tried, least);
-  if (!worth) return std::nullopt;
-  const TriedStep best =
-      between_powers(backend, answer, *worth, today.training.micro_batch, simulated);
+  const auto best = best_of(backend, answer, std::move(steps), least, simulated);
+  if (!best) return std::nullopt;
   const std::string of =
-      best.step.micro_batch > 0 ? fmt::format(" of {}", best.step.micro_batch) : "";
+      best->step.micro_batch > 0 ? fmt::format(" of {}", best->step.micro_batch) : "";
   return FitChange{fmt::format("{} with {} micro-batches{} before each update, {} samples a step "
                                "in place of {}",
-                               best.step.words, times, of, best.samples, samples_of(today)),
-                   best.step.set, best.tokens_per_s, best.price_usd};
+                               best->step.words, times, of, best->samples, samples_of(today)),
+                   best->step.set, best->tokens_per_s, best->price_usd};
 }
 
 FitChange change_of(const TriedStep& step) {
@@ -340,14 +349,10 @@ FitChange change_of(const TriedStep& step) {
 /// What brings most with as many samples a step as today.
 std::optional<FitChange> change_today(const explore::Backend& backend, const result::Result& answer,
                                       const Systems& among, std::uint64_t& simulated) {
-  const Scenario today = explore::scenario_of(answer);
-  const std::vector<TriedStep> tried =
-      all_that_fit(backend, answer, steps_from(today, among), simulated);
-  const TriedStep* worth = worth_its_price(tried, answer.tokens_per_s * worth_saying);
-  if (!worth) return std::nullopt;
-  const TriedStep best =
-      between_powers(backend, answer, *worth, today.training.micro_batch, simulated);
-  return change_of(best);
+  const auto best = best_of(backend, answer, steps_from(explore::scenario_of(answer), among),
+                            answer.tokens_per_s * worth_saying, simulated);
+  if (!best) return std::nullopt;
+  return change_of(*best);
 }
 
 }  // namespace
@@ -356,12 +361,9 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
                                      const Systems& among, std::optional<MoreSamples>& more,
                                      std::uint64_t& simulated) {
   const Scenario today = explore::scenario_of(answer);
-  const std::vector<TriedStep> tried =
-      all_that_fit(backend, answer, beside(more, today, steps_from(today, among)), simulated);
   const double now = more ? more->tokens_per_s : answer.tokens_per_s;
-  const TriedStep* worth = worth_its_price(tried, now * worth_saying);
-  std::optional<TriedStep> best;
-  if (worth) best = between_powers(backend, answer, *worth, today.training.micro_batch, simulated);
+  const auto best = best_of(backend, answer, beside(more, today, steps_from(today, among)),
+                            now * worth_saying, simulated);
   if (!more) {
     const double least = worth_more_samples * (best ? best->tokens_per_s : now);
     if (auto change = change_for_more_samples(backend, answer, among, least, simulated))

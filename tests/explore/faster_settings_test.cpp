@@ -11,18 +11,6 @@ using answer::FasterSettings;
 using nlohmann::json;
 using ::testing::IsEmpty;
 
-Resolve resolver(const json& scenario) {
-  return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
-    try {
-      return scenarios::read_scenario(scenario, more, known_systems(),
-                                      scenarios::Refuse::what_cannot_run)
-          .scenario;
-    } catch (const description::ScenarioError&) {
-      return std::nullopt;
-    }
-  };
-}
-
 result::Result now(const json& scenario) { return simulate(sim(), *resolver(scenario)({})); }
 
 std::vector<FasterSettings> faster(const json& scenario) {

@@ -12,18 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-Resolve resolver(const json& scenario) {
-  return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
-    try {
-      return scenarios::read_scenario(scenario, more, known_systems(),
-                                      scenarios::Refuse::what_cannot_run)
-          .scenario;
-    } catch (const description::ScenarioError&) {
-      return std::nullopt;
-    }
-  };
-}
-
 json on_gaming_box(const std::string& model, const std::string& system) {
   return {{"model", model},
           {"machine", "gaming_4090"},

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "explore/outcomes.hpp"
+#include "explore/planning.hpp"
 #include "sim/plugin.hpp"
 
 namespace spillway::explore {
@@ -12,6 +12,19 @@ inline const Backend& sim() {
                                .prepare = sim::prepare_sim,
                                .open_folded = sim::open_folded_sim_machine};
   return backend;
+}
+
+/// Reads the scenario with further overrides.
+inline Resolve resolver(const nlohmann::json& scenario) {
+  return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
+    try {
+      return scenarios::read_scenario(scenario, more, known_systems(),
+                                      scenarios::Refuse::what_cannot_run)
+          .scenario;
+    } catch (const description::ScenarioError&) {
+      return std::nullopt;
+    }
+  };
 }
 
 }  // namespace spillway::explore
