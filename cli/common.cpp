@@ -27,27 +27,31 @@ nlohmann::json errors_json(const std::vector<description::Complaint>& complaints
 }
 
 const explore::Backend& simulator() {
-  static const explore::Backend backend{.name = "sim",
-                                        .open = sim::open_sim_machine,
-                                        .prepare = sim::prepare_sim,
-                                        .on_bug = notice_bug,
-                                        .on_unanswered = notice_unanswered,
-                                        .open_folded = sim::open_folded_sim_machine};
+  static const explore::Backend backend{
+      .name = "sim",
+      .open = sim::open_sim_machine,
+      .prepare = sim::prepare_sim,
+      .on_bug = [](const std::string& failure,
+                   const std::string& scenario) { notice_bug(failure, scenario); },
+      .on_unanswered = notice_unanswered,
+      .open_folded = sim::open_folded_sim_machine};
   return backend;
 }
 
 namespace {
-std::vector<std::string>& bugs() {
-  static std::vector<std::string> all;
+std::vector<Bug>& bugs() {
+  static std::vector<Bug> all;
   return all;
 }
 }  // namespace
 
-void notice_bug(const std::string& failure) {
-  if (std::find(bugs().begin(), bugs().end(), failure) == bugs().end()) bugs().push_back(failure);
+void notice_bug(const std::string& failure, const std::string& scenario) {
+  const bool known = std::any_of(bugs().begin(), bugs().end(),
+                                 [&](const Bug& bug) { return bug.failure == failure; });
+  if (!known) bugs().push_back({failure, scenario});
 }
 
-const std::vector<std::string>& noticed_bugs() { return bugs(); }
+const std::vector<Bug>& noticed_bugs() { return bugs(); }
 
 namespace {
 std::map<std::string, std::size_t>& unanswered() {

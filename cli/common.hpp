@@ -30,11 +30,15 @@ using description::refuse;
 /// SimMachine, from its plugin. Bugs that simulations end with are noticed.
 const explore::Backend& simulator();
 
-/// The text of a bug that the answer shows in its place: with one, the program exits with 4 once
-/// the answer is printed.
-void notice_bug(const std::string& failure);
-/// Those, each once.
-const std::vector<std::string>& noticed_bugs();
+/// A bug that the answer shows in its place: with one, the program exits with 4 once the answer is
+/// printed.
+struct Bug {
+  std::string failure;   ///< its text
+  std::string scenario;  ///< in which it shows, as JSON; "" where nobody knows
+};
+void notice_bug(const std::string& failure, const std::string& scenario = "");
+/// Those, each text once.
+const std::vector<Bug>& noticed_bugs();
 
 /// Why a simulation could not be done that the answer misses: with one, the program says so once
 /// the answer is printed, and exits with 3.

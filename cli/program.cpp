@@ -6,6 +6,7 @@
 #include "cli/verbs.hpp"
 #include "cli/version.hpp"
 #include "hw_backend/interrupt.hpp"
+#include "hw_backend/storage/descriptor.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/text.hpp"
 
@@ -147,11 +148,27 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error, bool json) {
 
 constexpr const char* please_report = "please report it with the scenario";
 
+/// Where the scenario was written in which a bug shows: of a question that tries many, people do
+/// not have it. "" where it cannot be.
+std::string file_of(const Bug& bug) {
+  if (bug.scenario.empty()) return "";
+  std::error_code none;
+  std::string name = (std::filesystem::temp_directory_path(none) / "spillway_bug_XXXXXX.json");
+  const int file = none ? -1 : ::mkstemps(name.data(), 5);
+  if (file < 0) return "";
+  const hw_backend::Descriptor owned(file);
+  const auto written = ::write(file, bug.scenario.data(), bug.scenario.size());
+  return written == static_cast<ssize_t>(bug.scenario.size()) ? name : "";
+}
+
 /// Bugs that stand in the answer in the place of what they kept from it, and simulations that it
 /// does without.
 int bugs_met() {
-  for (const std::string& bug : noticed_bugs())
-    std::fprintf(stderr, "%s; %s\n", description::printable(bug).c_str(), please_report);
+  for (const Bug& bug : noticed_bugs()) {
+    const std::string file = file_of(bug);
+    std::fprintf(stderr, "%s; %s%s\n", description::printable(bug.failure).c_str(), please_report,
+                 file.empty() ? "" : (", " + file).c_str());
+  }
   for (const auto& [why, times] : noticed_unanswered())
     std::fprintf(stderr, "not known: %s%s; the same command tries again\n",
                  description::printable(why).c_str(),

@@ -57,18 +57,13 @@ std::vector<reports::Setting> settings_of(const scenarios::Resolved& resolved) {
 
 /// The scenario with further overrides, or nothing when they contradict it.
 explore::Resolve resolver(const Subject& subject, const ReportOptions& options) {
-  return [subject,
-          options](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
+  return explore::resolving([subject, options](const std::vector<std::string>& more) {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), more.begin(), more.end());
-    try {
-      description::Scenario scenario = read_subject(subject, overrides).scenario;
-      price_anew(options.prices, scenario.machine);
-      return scenario;
-    } catch (const description::ScenarioError&) {
-      return std::nullopt;  // this change does not go with the scenario; the others may
-    }
-  };
+    description::Scenario scenario = read_subject(subject, overrides).scenario;
+    price_anew(options.prices, scenario.machine);
+    return scenario;
+  });
 }
 
 class Maker {

@@ -44,19 +44,15 @@ constexpr double simulation_limit_s = 600;
 
 /// The scenario with further overrides, or nothing when they contradict it.
 explore::Resolve resolver(const SimulateOptions& options) {
-  return [options](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
+  return explore::resolving([options](const std::vector<std::string>& more) {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), more.begin(), more.end());
-    try {
-      auto resolved =
-          scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
-                                   explore::known_systems(), scenarios::Refuse::what_cannot_run);
-      price_anew(options.prices, resolved.scenario.machine);
-      return std::move(resolved.scenario);
-    } catch (const description::ScenarioError&) {
-      return std::nullopt;  // this change does not go with the scenario; the others may
-    }
-  };
+    auto resolved =
+        scenarios::read_scenario(std::filesystem::path(options.scenario), overrides,
+                                 explore::known_systems(), scenarios::Refuse::what_cannot_run);
+    price_anew(options.prices, resolved.scenario.machine);
+    return std::move(resolved.scenario);
+  });
 }
 
 /// Looks for what makes the scenario fit.

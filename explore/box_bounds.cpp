@@ -17,8 +17,10 @@ constexpr double day_s = 86400;
 }  // namespace
 
 std::uint64_t BoxNeed::accumulation(std::size_t setting, std::uint64_t gpus) const {
-  if (global_batch == 0) return settings.at(setting).accumulation;
-  const std::uint64_t together = settings.at(setting).micro_batch * gpus;
+  const BoxSetting& own = settings.at(setting);
+  if (gpus % own.cards != 0) return 0;
+  if (global_batch == 0) return own.accumulation;
+  const std::uint64_t together = own.micro_batch * (gpus / own.cards);
   return global_batch % together == 0 ? global_batch / together : 0;
 }
 
@@ -30,12 +32,11 @@ std::string BoxNeed::words(std::size_t setting, std::uint64_t gpus) const {
 std::vector<std::string> BoxNeed::on(std::size_t setting, std::uint64_t gpus) const {
   const std::uint64_t times = accumulation(setting, gpus);
   ENSURE(times > 0, "settings that make no global batch are left out");
-  std::vector<std::string> all = {
-      "parallel.data=" + std::to_string(gpus),
-      "training.micro_batch=" + std::to_string(settings[setting].micro_batch),
-      "training.gradient_accumulation=" + std::to_string(times)};
-  const auto& own = settings.at(setting).overrides;
-  all.insert(all.end(), own.begin(), own.end());
+  const BoxSetting& own = settings[setting];
+  std::vector<std::string> all = {"parallel.data=" + std::to_string(gpus / own.cards),
+                                  "training.micro_batch=" + std::to_string(own.micro_batch),
+                                  "training.gradient_accumulation=" + std::to_string(times)};
+  all.insert(all.end(), own.overrides.begin(), own.overrides.end());
   all.insert(all.end(), overrides.begin(), overrides.end());
   return all;
 }

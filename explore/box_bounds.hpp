@@ -16,6 +16,7 @@ struct BoxSetting {
   bool searched = true;                ///< false: tried on the box that is found, not searched with
   std::uint64_t micro_batch = 1;
   std::uint64_t accumulation = 1;  ///< micro-batches a step, where the need says no global batch
+  std::uint64_t cards = 1;         ///< that share layers; data is by so many
 };
 
 /// What is asked of a box.
@@ -28,7 +29,8 @@ struct BoxNeed {
   std::optional<double> years;     ///< that its drives have to last
   std::uint64_t global_batch = 0;  ///< samples of a step; 0: what the settings make
 
-  /// Micro-batches a step of `setting` on so many cards; 0: none make the global batch.
+  /// Micro-batches a step of `setting` on so many cards; 0: none make the global batch,
+  /// or the setting shares layers among others.
   std::uint64_t accumulation(std::size_t setting, std::uint64_t gpus) const;
   /// Its words, "lohan, micro-batch 8 x 2".
   std::string words(std::size_t setting, std::uint64_t gpus) const;

@@ -357,17 +357,17 @@ class Searcher {
     }
   }
 
-  /// Neighbours under all settings of the answer's system and the most promising of the others,
-  /// ruled out or not.
+  /// Neighbours under the answer's settings in all micro-batches and the most promising of the
+  /// others, ruled out or not.
   void look_beside() {
     const BoxOffer& answer = *found_.answer;
-    const std::string& system = need_.settings[answer.setting].system;
+    const std::vector<std::string>& own = need_.settings[answer.setting].overrides;
     found_.neighbours.clear();
     const std::vector<Neighbour> changes = neighbours_of(list_, answer.box);
     std::vector<Point> points;
     for (const auto& [change, box] : changes) {
       for (std::size_t i = 0; i < need_.settings.size(); ++i)
-        if (need_.settings[i].system == system && need_.accumulation(i, box.gpus) > 0)
+        if (need_.settings[i].overrides == own && need_.accumulation(i, box.gpus) > 0)
           points.emplace_back(box, i);
       for (const std::size_t setting : promising(box)) points.emplace_back(box, setting);
     }

@@ -78,6 +78,13 @@ void add_larger_batches(const Scenario& scenario, std::vector<Overrides>& change
     if (passes % fewer == 0) changes.push_back(in_passes(batch * (passes / fewer), fewer));
 }
 
+/// Weights, gradients or states that each rank has whole, so that ranks exchange less.
+void add_lower_stages(const Scenario& scenario, std::vector<Overrides>& changes) {
+  if (scenario.parallel.replicas() == 1) return;
+  for (std::uint64_t stage = 0; stage < scenario.parallel.zero_stage; ++stage)
+    changes.push_back({"parallel.zero_stage=" + std::to_string(stage)});
+}
+
 /// What is fetched ahead of its use.
 void add_prefetch(const Scenario& scenario, std::vector<Overrides>& changes) {
   const description::WeightsPart& weights = scenario.strategy.weights;
@@ -110,6 +117,7 @@ std::vector<Overrides> changes_of(const Scenario& scenario, const result::Result
   add_nearer_homes(scenario, changes);
   add_less_recomputation(scenario, changes);
   add_larger_batches(scenario, changes);
+  add_lower_stages(scenario, changes);
   add_prefetch(scenario, changes);
   std::vector<Change> shares;
   add_shares_of_update(scenario, shares);

@@ -208,8 +208,10 @@ std::vector<Outcome> simulate_all(const Backend& backend,
   std::vector<Outcome> outcomes = backend.in_this_process
                                       ? attempt_all(backend, scenarios, effort)
                                       : fork_all(backend, scenarios, jobs, limit_s, effort);
-  for (const Outcome& outcome : outcomes) {
-    if (backend.on_bug && description::is_bug(outcome.failure)) backend.on_bug(outcome.failure);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
+    if (backend.on_bug && description::is_bug(outcome.failure))
+      backend.on_bug(outcome.failure, description::json_text(scenarios[i]));
     if (backend.on_unanswered && !outcome.answered() && !outcome.not_tried)
       backend.on_unanswered(outcome.failure);
   }

@@ -50,8 +50,9 @@ struct Backend {
 
   /// False when the watch ends it, or when there are no processes to be had.
   bool goes_on() const { return (!watch || watch(0)) && !starts.given_up(); }
-  /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation.
-  std::function<void(const std::string& failure)> on_bug = {};
+  /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation,
+  /// and what was simulated: a scenario as JSON, "" where nobody knows.
+  std::function<void(const std::string& failure, const std::string& scenario)> on_bug = {};
   /// Told why a scenario could not be simulated, whoever asked for it; not of what a Watch ended.
   std::function<void(const std::string& failure)> on_unanswered = {};
   /// Of a process that is a child already, whose end harms nobody: simulate_all starts no others,

@@ -188,6 +188,16 @@ bool waits_for_launches(const Scenario& scenario) {
 
 }  // namespace
 
+Resolve resolving(std::function<Scenario(const std::vector<std::string>& overrides)> read) {
+  return [read = std::move(read)](const std::vector<std::string>& more) -> std::optional<Scenario> {
+    try {
+      return read(more);
+    } catch (const description::ScenarioError&) {
+      return std::nullopt;  // this change does not go with the scenario; others may
+    }
+  };
+}
+
 std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Scenario& scenario,
                                                 const Effort& effort) {
   if (scenario.run.io_bench) return {};  // no step that could get shorter

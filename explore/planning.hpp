@@ -12,6 +12,10 @@ namespace spillway::explore {
 using Resolve =
     std::function<std::optional<description::Scenario>(const std::vector<std::string>& overrides)>;
 
+/// What `read` reads, whatever else stays; nothing where it throws a ScenarioError.
+Resolve resolving(
+    std::function<description::Scenario(const std::vector<std::string>& overrides)> read);
+
 /// Simulates what each next piece of hardware would bring: one more drive, a faster link, a faster
 /// CPU, a faster GPU.
 ///   Result  by name, for FORMATS' bottleneck.next

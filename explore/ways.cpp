@@ -46,13 +46,15 @@ void add_ways(const strategies::System& system, std::vector<Way>& ways) {
   using description::ActivationPolicy;
   const ActivationPolicy policy = system.defaults().activations.policy;
   const std::string name = system.name;
-  ways.push_back(
-      {name, R"(strategy={"system": ")" + name + "\"}", policy == ActivationPolicy::plan});
-  if (system.program == strategies::Program::trainer && policy == ActivationPolicy::keep)
+  const bool own_loop =
+      system.program == strategies::Program::trainer && policy == ActivationPolicy::keep;
+  ways.push_back({name, R"(strategy={"system": ")" + name + "\"}", policy == ActivationPolicy::plan,
+                  own_loop});
+  if (own_loop)
     ways.push_back(
         {name + result::with_recomputation,
-         R"(strategy={"system": ")" + name + R"(", "activations": {"policy": "recompute"}})",
-         false});
+         R"(strategy={"system": ")" + name + R"(", "activations": {"policy": "recompute"}})", false,
+         true});
 }
 
 /// All ways would be one and the same system under names that are not theirs.

@@ -10,9 +10,10 @@ namespace spillway::explore {
 
 /// A system with its own parts, or the parts of a scenario.
 struct Way {
-  std::string name;       ///< "lohan", "resident with recomputation", "lohan + pinned exact"
-  std::string overrides;  ///< `strategy={...}`
-  bool plans = false;     ///< tensor by tensor for one box: that takes its time
+  std::string name;            ///< "lohan", "resident with recomputation", "lohan + pinned exact"
+  std::string overrides;       ///< `strategy={...}`
+  bool plans = false;          ///< tensor by tensor for one box: that takes its time
+  bool splits_layers = false;  ///< a loop of one's own, all on the GPUs: they may share layers too
 };
 
 /// The systems that are asked for; without any, all of the catalogue whose updates come in time.

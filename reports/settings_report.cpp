@@ -1,4 +1,5 @@
 #include "reports/plan_report.hpp"
+#include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
 #include "reports/trials_table.hpp"
 
@@ -104,6 +105,7 @@ view::Document settings_document(const BestSettings& settings, const SettingsWor
               words.one_batch ? "" : " (--global-batch compares at one size of a step)",
               counts_words(settings.counts)})});
   add_around(document, result, settings.old_prices);
+  add_faster(document, settings.faster, result);
   return document.say(more_samples_words(settings))
       .say(deepspeed_words(settings, words))
       .say(certainty_words(result, settings.certainty));

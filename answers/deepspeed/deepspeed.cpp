@@ -57,20 +57,12 @@ scenarios::Imported imported_from(const std::string& file, const scenarios::Impo
 
 /// "" where it fits, or nobody could say in time.
 text::Text advice_for(const explore::Backend& backend, const scenarios::Exported& exported) {
-  const auto read = [&](std::vector<std::string> overrides) {
+  const explore::Resolve resolve = explore::resolving([&](std::vector<std::string> overrides) {
     overrides.insert(overrides.begin(), exported.overrides.begin(), exported.overrides.end());
     return scenarios::read_scenario(exported.scenario, overrides, explore::known_systems(),
                                     scenarios::Refuse::what_cannot_run)
         .scenario;
-  };
-  const auto resolve =
-      [&](const std::vector<std::string>& set) -> std::optional<description::Scenario> {
-    try {
-      return read(set);
-    } catch (const description::ScenarioError&) {
-      return std::nullopt;
-    }
-  };
+  });
   const auto scenario = resolve({});
   if (!scenario) return {};
   const auto outcomes = explore::simulate_all(backend, std::span(&*scenario, 1), 1, limit_s,

@@ -1,5 +1,6 @@
 #include "answers/fit/candidates.hpp"
 
+#include "explore/card_splits.hpp"
 #include "explore/free_settings.hpp"
 #include "explore/outcomes.hpp"
 #include "explore/runs_with.hpp"
@@ -19,8 +20,8 @@ const std::vector<std::uint64_t> batches = {32, 16, 8, 4, 2, 1};
 /// samples make it slower once its storage is busy.
 const std::vector<std::uint64_t> batches_of_plans = {4, 1};
 
-/// How the cards of a node share the work.
-struct CardSplit {
+/// How the cards share the work.
+struct Split {
   std::string words;
   std::vector<std::string> overrides;
 };
@@ -30,26 +31,19 @@ struct Cards {
   std::uint64_t nodes = 1, own = 1;  ///< own: of a node
 };
 
-std::string set(const char* how, std::uint64_t number) {
-  return fmt::format("parallel.{}={}", how, number);
-}
-
-/// By data alone, as every way can.
-CardSplit by_data(const Cards& cards) { return {"", {set("data", cards.nodes * cards.own)}}; }
-
-/// By layers and inside them, which wants whole layers on the cards.
-std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario) {
-  std::vector<CardSplit> splits;
-  if (cards.own == 1 || scenario.strategy.system != "resident") return splits;
-  for (const char* how : {"tensor", "pipeline"})
-    splits.push_back(
-        {fmt::format(", {} {}", how, cards.own), {set("data", cards.nodes), set(how, cards.own)}});
-  // what trains adapters of packed matrices has one stage at work
-  if (description::has_adapters(scenario.training.method) &&
-      scenario.training.gradient_accumulation > 1)
-    splits.push_back(
-        {fmt::format(", pipeline {}, one stage at a time", cards.own),
-         {set("data", cards.nodes), set("pipeline", cards.own), "parallel.schedule=sequential"}});
+/// By layers and inside them.
+std::vector<Split> other_splits(const Cards& cards, const Scenario& scenario) {
+  std::vector<Split> splits;
+  for (const explore::CardSplit& split : explore::splits_of_layers(cards.nodes, cards.own)) {
+    splits.push_back({split.name(), split.overrides()});
+    // what trains adapters of packed matrices has one stage at work
+    if (split.tensor > 1 || !description::has_adapters(scenario.training.method) ||
+        scenario.training.gradient_accumulation == 1)
+      continue;
+    Split& one = splits.emplace_back(splits.back());
+    one.words += ", one stage at a time";
+    one.overrides.push_back("parallel.schedule=sequential");
+  }
   return splits;
 }
 
@@ -93,16 +87,17 @@ class Candidates {
       if (!alone) return;
       cards_ = Cards{alone->machine.nodes, alone->machine.gpu.count};
     }
-    const CardSplit data = by_data(*cards_);
+    const Split data{"", explore::split_by_data(cards_->nodes, cards_->own).overrides()};
     const auto scenario = read(way, data.overrides);
     if (scenario) add(way, data, *scenario);
     if (!scenario && !alone) alone = read(way, {});
     if (!scenario && !alone) return;
-    for (const CardSplit& split : other_splits(*cards_, scenario ? *scenario : *alone))
+    if (!way.splits_layers) return;
+    for (const Split& split : other_splits(*cards_, scenario ? *scenario : *alone))
       if (const auto other = read(way, split.overrides)) add(way, split, *other);
   }
 
-  void add(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
+  void add(const explore::Way& way, const Split& split, const Scenario& scenario) {
     const bool runnable = explore::runs_with(scenario).runnable;
     for (const std::uint64_t batch : batches_for(way, scenario)) {
       Candidate& fresh = found_.emplace_back();

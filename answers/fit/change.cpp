@@ -240,7 +240,8 @@ std::uint64_t micro_batches_worth_trying(const result::Result& answer, const Sce
   if (now.training.gradient_accumulation > 1) return 1;
   const double without_updates = answer.step_time_s - answer.update_s;
   if (answer.step_time_s < worth_more_samples * without_updates) return 1;
-  return many_micro_batches / std::min(many_micro_batches, now.machine.gpu.count);
+  const std::uint64_t of_each = most_of_all_cards / now.machine.gpus();
+  return std::clamp<std::uint64_t>(of_each, 1, many_micro_batches);
 }
 
 std::string accumulation_of(std::uint64_t micro_batches) {

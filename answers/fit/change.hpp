@@ -5,9 +5,9 @@
 namespace spillway::answers {
 
 /// Micro-batches a step where more samples a step than one of them are looked at: a step of as many
-/// is one that people train with. Where cards share a step, all together run so many, so that a
-/// simulation stays short whatever the box.
-inline constexpr std::uint64_t many_micro_batches = 16;
+/// is one that people train with. Of many cards all together run no more than `most_of_all_cards`:
+/// steps of still more samples are for few.
+inline constexpr std::uint64_t many_micro_batches = 16, most_of_all_cards = 128;
 
 /// Names of systems; none: all.
 using Systems = std::vector<std::string>;

@@ -42,7 +42,9 @@ json Completion::part_of(const explore::Backend& backend, const Systems& systems
   json part = {{"simulated", 0}, {"bugs", json::array()}, {"unanswered", json::array()}};
   explore::Backend here = backend;
   here.in_this_process = true;
-  here.on_bug = [&part](const std::string& bug) { part["bugs"].push_back(bug); };
+  here.on_bug = [&part](const std::string& failure, const std::string& scenario) {
+    part["bugs"].push_back(json::array({failure, scenario}));
+  };
   here.on_unanswered = [&part](const std::string& why) { part["unanswered"].push_back(why); };
   if (task == Task::change) {
     std::uint64_t simulated = 0;
@@ -74,8 +76,9 @@ void Completion::start(const Found& found, std::vector<Task> tasks) {
     try {
       return description::json_text(part_of(backend, systems, found, tasks[i]));
     } catch (const std::exception& error) {
-      const json bug = {{"simulated", 0}, {"bugs", {description::as_bug(error.what())}}};
-      return description::json_text(bug);
+      const json bug = json::array({description::as_bug(error.what()), ""});
+      const json part = {{"simulated", 0}, {"bugs", json::array({bug})}};
+      return description::json_text(part);
     }
   };
   auto pool = std::make_unique<explore::ChildPool>(tasks.size(), work, explore::usable_cores(),
@@ -87,7 +90,7 @@ void Completion::start(const Found& found, std::vector<Task> tasks) {
 void Completion::take(const json& part, Task task, FitAnswer& answer) const {
   answer.simulated += part.at("simulated").get<std::uint64_t>();
   for (const json& bug : part.at("bugs"))
-    if (backend_.on_bug) backend_.on_bug(bug.get<std::string>());
+    if (backend_.on_bug) backend_.on_bug(bug.at(0), bug.at(1));
   for (const json& why : part.value("unanswered", json::array()))
     if (backend_.on_unanswered) backend_.on_unanswered(why.get<std::string>());
   if (part.contains("change")) answer.change = part.at("change").get<FitChange>();
@@ -108,7 +111,7 @@ void Completion::take(const explore::Piece& piece, Task task, FitAnswer& answer)
   if (part.is_object()) return take(part, task, answer);
   if (piece.end == explore::Piece::End::not_tried) return;
   const std::string why = explore::outcome_of(piece).failure;
-  if (backend_.on_bug && description::is_bug(why)) backend_.on_bug(why);
+  if (backend_.on_bug && description::is_bug(why)) backend_.on_bug(why, "");
   if (backend_.on_unanswered) backend_.on_unanswered(why);
 }
 

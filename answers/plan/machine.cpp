@@ -3,6 +3,7 @@
 #include "answers/fit/change.hpp"
 #include "answers/simulate/simulate.hpp"
 #include "explore/break_even.hpp"
+#include "explore/card_splits.hpp"
 #include "explore/planning.hpp"
 #include "scenarios/trainer.hpp"
 
@@ -26,6 +27,39 @@ namespace {
 /// two alone.
 const std::vector<std::uint64_t> batches_of_boxes = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
+/// Splits of layers among the cards of any box, each once, and without one.
+std::vector<explore::CardSplit> splits_of(const PriceList& list, const Way& way) {
+  std::vector<explore::CardSplit> splits = {{}};
+  if (!way.splits_layers) return splits;
+  std::set<std::uint64_t> counts;
+  for (const scenarios::Box& box : boxes_of(list)) counts.insert(box.gpus);
+  std::set<std::string> seen;
+  for (const std::uint64_t own : counts)
+    for (explore::CardSplit split : explore::splits_of_layers(1, own)) {
+      split.data = 1;
+      if (seen.insert(split.name()).second) splits.push_back(split);
+    }
+  return splits;
+}
+
+/// The way in every micro-batch and accumulation.
+void add_settings(const MachineQuestion& question, const Way& way, const explore::CardSplit& split,
+                  std::vector<explore::BoxSetting>& settings) {
+  explore::BoxSetting setting;
+  setting.system = way.name;
+  setting.overrides = split.of_layers();
+  setting.overrides.insert(setting.overrides.begin(), way.overrides);
+  setting.searched = !question.systems.empty() || !way.plans;
+  setting.cards = split.tensor * split.pipeline;
+  for (const std::uint64_t batch : question.any_batch() ? batches_of_boxes : question.batches)
+    for (const std::uint64_t accumulation : question.accumulations) {
+      setting.words = fmt::format("{}{}, micro-batch {}", way.name, split.name(), batch);
+      setting.micro_batch = batch;
+      setting.accumulation = accumulation;
+      settings.push_back(setting);
+    }
+}
+
 BoxNeed need_of(const MachineQuestion& question) {
   BoxNeed need;
   need.job = {
@@ -39,14 +73,8 @@ BoxNeed need_of(const MachineQuestion& question) {
   if (const auto boxes = boxes_of(question.list); !boxes.empty())
     base["machine"] = machine_of(question.list, boxes.back());
   for (const Way& way : runnable_ways(question, base, question.overrides))
-    for (const std::uint64_t batch : question.any_batch() ? batches_of_boxes : question.batches)
-      for (const std::uint64_t accumulation : question.accumulations)
-        need.settings.push_back({fmt::format("{}, micro-batch {}", way.name, batch),
-                                 way.name,
-                                 {way.overrides},
-                                 !question.systems.empty() || !way.plans,
-                                 batch,
-                                 accumulation});
+    for (const explore::CardSplit& split : splits_of(question.list, way))
+      add_settings(question, way, split, need.settings);
   need.global_batch = question.global_batch;
   need.overrides = question.overrides;
   need.overrides.insert(need.overrides.end(), question.prices.begin(), question.prices.end());

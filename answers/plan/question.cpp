@@ -1,6 +1,7 @@
 #include "answers/plan/question.hpp"
 
 #include "answers/simulate/simulate.hpp"
+#include "explore/card_splits.hpp"
 #include "explore/runs_with.hpp"
 #include "explore/spread.hpp"
 #include "scenarios/box.hpp"
@@ -80,14 +81,12 @@ std::vector<Split> splits_of(const PlanQuestion& question) {
   };
   const std::uint64_t nodes = count(machine, "nodes");
   const std::uint64_t own = machine.contains("gpu") ? count(machine["gpu"], "count") : 1;
-  const auto set = [](const char* how, std::uint64_t number) {
-    return fmt::format("parallel.{}={}", how, number);
+  std::vector<Split> splits;
+  const auto add = [&splits](const explore::CardSplit& split) {
+    splits.push_back({split.name(), split.overrides(), split.data});
   };
-  std::vector<Split> splits = {{"", {set("data", nodes * own)}, nodes * own}};
-  if (own > 1)
-    for (const char* how : {"tensor", "pipeline"})
-      splits.push_back(
-          {fmt::format(", {} {}", how, own), {set("data", nodes), set(how, own)}, nodes});
+  add(explore::split_by_data(nodes, own));
+  for (const explore::CardSplit& split : explore::splits_of_layers(nodes, own)) add(split);
   return splits;
 }
 

@@ -51,13 +51,13 @@ using Progress = std::function<void(const std::string& what)>;
 std::vector<explore::Way> runnable_ways(const WayOptions& options, const nlohmann::json& base,
                                         const std::vector<std::string>& overrides);
 
-/// How the cards of a machine share the work: each has a batch of its own, or those of a node work
-/// on one layer or are the stages of a pipeline; nothing to choose where an override says how.
+/// A way that the cards of a machine share the work, as overrides of `parallel`.
 struct Split {
-  std::string name;                    ///< ", pipeline 2"; "" for batches of their own
-  std::vector<std::string> overrides;  ///< of `parallel`
+  std::string name;  ///< explore::CardSplit::name
+  std::vector<std::string> overrides;
   std::uint64_t data = 1;
 };
+/// By data and every other way; nothing to choose where an override says how.
 std::vector<Split> splits_of(const PlanQuestion& question);
 
 /// How the samples of a step are split on one of `data` batches.

@@ -5,6 +5,7 @@
 #include "answers/plan/changed.hpp"
 #include "answers/plan/deepspeed.hpp"
 #include "answers/simulate/simulate.hpp"
+#include "explore/faster_settings.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -127,6 +128,20 @@ void add_more_samples(const explore::Backend& backend, const Systems& systems,
   answer.counts.simulated += simulated;
 }
 
+/// Settings that cost nothing beside the fastest.
+void add_faster(const explore::Backend& backend, const json& base, BestSettings& answer) {
+  const Trial* best = answer.best_trial();
+  if (!best) return;
+  const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
+  const explore::Resolve resolve = explore::resolving([&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = best->overrides;
+    all.insert(all.end(), more.begin(), more.end());
+    return scenarios::read_scenario(base, all, systems, scenarios::Refuse::what_cannot_run)
+        .scenario;
+  });
+  answer.faster = explore::faster_settings(backend, *best->result, resolve);
+}
+
 }  // namespace
 
 BestSettings settings(const explore::Backend& backend, const PlanQuestion& question,
@@ -149,6 +164,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
     answer.old_prices = old_prices_of(result, question.today);
   }
   add_deepspeed(backend, base, deepspeed, answer);
+  add_faster(backend, base, answer);
   if (question.one_micro_batch()) add_more_samples(backend, question.systems, answer);
   return answer;
 }

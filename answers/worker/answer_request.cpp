@@ -134,13 +134,9 @@ class Answering {
 
   /// The request's scenario with further overrides.
   explore::Resolve resolver() const {
-    return [this](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
-      try {
-        return read(request_.scenario, more).scenario;
-      } catch (const description::ScenarioError&) {
-        return std::nullopt;  // this change does not go with the scenario; the others may
-      }
-    };
+    return explore::resolving([this](const std::vector<std::string>& more) {
+      return read(request_.scenario, more).scenario;
+    });
   }
 
   void remedy(const description::Scenario& scenario, const result::Result& result) {

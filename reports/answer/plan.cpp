@@ -129,6 +129,7 @@ void to_json(json& out, const BestSettings& settings) {
          {"deepspeed", or_null(settings.deepspeed)},
          {"refusal", settings.refusal},
          {"more_samples", or_null(settings.more_samples)},
+         {"faster", settings.faster},
          {"certainty", settings.certainty},
          {"old_prices", settings.old_prices}};
 }
@@ -144,6 +145,7 @@ void from_json(const json& in, BestSettings& settings) {
   read(in, "deepspeed", settings.deepspeed);
   read(in, "refusal", settings.refusal);
   read(in, "more_samples", settings.more_samples);
+  read(in, "faster", settings.faster);
   read(in, "certainty", settings.certainty);
   read(in, "old_prices", settings.old_prices);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "reports/answer/more_samples.hpp"
+#include "reports/answer/simulation.hpp"
 #include "reports/answer/trial.hpp"
 
 namespace spillway::answer {
@@ -72,6 +73,7 @@ struct BestSettings {
   /// Of the fastest that people can run; absent: it is no faster, or the question says how many
   /// samples a step has.
   std::optional<MoreSamples> more_samples;
+  std::vector<FasterSettings> faster;  ///< than the fastest of the trials, the shortest step first
   Certainty certainty;
   std::string old_prices;
 

@@ -5,6 +5,7 @@
 #include "strategies/bounds/left_open.hpp"
 #include "strategies/decide/decide.hpp"
 #include "strategies/layout/chunk_knobs.hpp"
+#include "strategies/machine/setup.hpp"
 #include "strategies/rules/rules.hpp"
 #include "strategies/run/counting_probe.hpp"
 #include "strategies/run/endurance.hpp"
@@ -99,6 +100,8 @@ std::vector<double> states_of(CountingMachine& machine) {
       if (entry.purpose == to_string(Purpose::weights) ||
           entry.purpose == to_string(Purpose::optimizer_states))
         bytes[rank] += static_cast<double>(entry.count * entry.asked_bytes);
+  const std::uint32_t alike = machine.topology().alike;
+  if (alike > 1) bytes.resize(alike, bytes.front());
   return bytes;
 }
 
@@ -148,6 +151,7 @@ Scenario unlimited(Scenario scenario) {
   scenario.run.warmup_steps = 1;
   scenario.run.steps = scenario.strategy.optimizer.staleness == 1 ? 2 : 1;
   scenario.run.checkpoint = false;
+  scenario.run.jitter = 0;  // nothing that is counted takes time
   if (plans_all_tensors(scenario.strategy)) {
     const System* resident = find_system("resident");
     ENSURE(resident, "no resident");
@@ -188,7 +192,7 @@ Decision decide_without_limits(const Scenario& counted, const LeftOpen& open) {
 
 }  // namespace
 
-std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
+std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   if (scenario.run.io_bench) return std::nullopt;
   const LeftOpen open = left_open(scenario.strategy);
   std::optional<Decision> decision;
@@ -197,12 +201,16 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario) {
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the stand-in of a planned system cannot run such a job
   }
-  CountingMachine machine((*decision)->scenario);
+  MachineSetup setup = setup_for((*decision)->scenario, false, false, fold);
+  setup.folds_micro_batches = false;
+  CountingMachine machine(std::move(setup));
   machine.trust_order();
   const result::Result result = run(machine, *decision, "counting");
   if (!result.feasible()) return std::nullopt;
   Mandatory mandatory;
   mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);
+  const std::uint32_t alike = machine.topology().alike;
+  if (alike > 1) mandatory.demand_ = mandatory.demand_.of_alike(alike);
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
   leave_out(mandatory.demand_, open);
   if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu())

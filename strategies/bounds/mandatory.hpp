@@ -25,9 +25,11 @@ struct MandatoryBytes {
 class Mandatory {
  public:
   /// Counts the demand on a machine without limits, the least of two steps.
+  ///   fold    Fold::equals: of ranks that do the same one is counted for all
   ///   Result  nothing for what trains nothing, and where no such run exists
   ///   Throws  InternalError
-  static std::optional<Mandatory> of(const description::Scenario& scenario);
+  static std::optional<Mandatory> of(const description::Scenario& scenario,
+                                     Fold fold = Fold::equals);
 
   /// No step is shorter on `scenario`, whose machine differs in rates and sizes only.
   ///   Throws  ScenarioError when it has no compute rate for the training's element type

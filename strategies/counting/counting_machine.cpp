@@ -4,6 +4,23 @@
 
 namespace spillway::strategies {
 
+Demand Demand::of_alike(std::uint64_t count) const {
+  Demand all = *this;
+  all.operations *= count;
+  for (PhaseDemand& phase : all.phases) {
+    phase.ranks.resize(count, phase.ranks.front());
+    for (StorageDemand& storage : phase.storages)
+      for (const auto member : {&StorageDemand::reads, &StorageDemand::writes, &StorageDemand::read,
+                                &StorageDemand::written, &StorageDemand::inside_read,
+                                &StorageDemand::inside_written, &StorageDemand::elements})
+        storage.*member *= count;
+    for (std::uint64_t& elements : phase.cpu_elements) elements *= count;
+    for (std::uint64_t& traffic : phase.cpu_traffic) traffic *= count;
+    phase.host_copies *= count;
+  }
+  return all;
+}
+
 CountingMachine::CountingMachine(const description::Scenario& scenario)
     : CountingMachine(setup_for(scenario, false, false)) {}
 

@@ -51,6 +51,9 @@ struct Demand {
   std::array<PhaseDemand, result::phase_count> phases;
   std::uint64_t operations = 0;
 
+  /// Of so many ranks that do the same as the only one that was counted.
+  Demand of_alike(std::uint64_t count) const;
+
   PhaseDemand& of(result::Phase phase) { return phases[static_cast<std::size_t>(phase)]; }
   const PhaseDemand& of(result::Phase phase) const {
     return phases[static_cast<std::size_t>(phase)];
@@ -65,8 +68,8 @@ class CountingMachine final : public Machine {
   explicit CountingMachine(const description::Scenario& scenario);
   explicit CountingMachine(MachineSetup setup);
 
-  /// Demand of each step that has begun: step i ends at the i-th step_ended(). What ran before the
-  /// first is in step 0.
+  /// Demand of each step that has begun, of the ranks that run: step i ends at the i-th
+  /// step_ended(). What ran before the first is in step 0.
   const std::vector<Demand>& demands() const { return demands_; }
 
  private:

@@ -442,8 +442,8 @@ TEST(Fit, OffersMoreSamplesAStepBeforeAnythingIsBought) {
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090x2", "128G", "2Tx2"}));
   ASSERT_TRUE(answer.runnable && answer.change && answer.more_samples);
   const MoreSamples& more = *answer.more_samples;
-  EXPECT_EQ(more.accumulation, 8u);
-  EXPECT_EQ(more.samples, 8 * more.samples_now);
+  EXPECT_EQ(more.accumulation, 16u);
+  EXPECT_EQ(more.samples, 16 * more.samples_now);
   EXPECT_GT(more.tokens_per_s, 4 * answer.runnable->tokens_per_s);
   const auto rate_with = [&](const std::vector<std::string>& set) {
     return explore::simulate(sim(), scenarios::read_scenario(answer.runnable->scenario, set,

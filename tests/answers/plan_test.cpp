@@ -146,6 +146,44 @@ TEST(PlanSettings, TriesResidentWithRecomputation) {
 }
 
 // 2 TiB of host memory hold what eight drives a node do, faster and without wear.
+// Two cards have room for a layer's share of 70B and nothing that backward computes again; more of
+// them would exchange more, or one sample less would be under way.
+TEST(PlanSettings, TriesEverySplitOfTheCards) {
+  PlanQuestion question;
+  question.machine = "h100_8gpu";
+  question.models = {"llama-3.1-70b"};
+  question.systems = {"resident"};
+  question.batches = {1, 4};
+  question.overrides = {"training.method=lora"};
+  const answer::BestSettings found = settings(sim(), question, question.models.front(), {});
+  ASSERT_TRUE(found.best_trial());
+  EXPECT_EQ(found.best_trial()->words, "resident, tensor 2, micro-batch 1");
+  std::vector<std::string> words;
+  for (const Trial& trial : found.trials) words.push_back(trial.words);
+  EXPECT_THAT(words, testing::Contains("resident, tensor 2, pipeline 4, micro-batch 4"));
+}
+
+// What costs nothing is what the answer's own scenario has with it.
+TEST(PlanSettings, SaysWhatCostsNothingBesideTheFastest) {
+  PlanQuestion question;
+  question.machine = "workstation_2gpu";
+  question.models = {"llama-3.2-1b"};
+  question.systems = {"zero_infinity"};
+  question.batches = {2};
+  const answer::BestSettings found = settings(sim(), question, question.models.front(), {});
+  ASSERT_TRUE(found.best_trial());
+  ASSERT_FALSE(found.faster.empty());
+  Trial again = *found.best_trial();
+  const auto& more = found.faster.front().overrides;
+  again.overrides.insert(again.overrides.end(), more.begin(), more.end());
+  std::vector<Trial> trials = {again};
+  EXPECT_FALSE(explore::try_all(sim(), plan_base(question, question.models.front()), trials));
+  ASSERT_TRUE(trials.front().fits()) << found.faster.front().words;
+  EXPECT_NEAR(trials.front().result->tokens_per_s, found.faster.front().tokens_per_s,
+              1e-3 * found.faster.front().tokens_per_s);
+  EXPECT_GT(found.faster.front().tokens_per_s, found.best_trial()->result->tokens_per_s);
+}
+
 TEST(PlanDrives, SaysWhereHostMemoryTakesTheirPlace) {
   const auto asked = [](const char* memory) {
     const nlohmann::json job = {{"model", "llama-3.1-8b"},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 /// A bug of the program is said in its place, with exit code 4, and is no answer to anything.
 namespace spillway::e2e::bugs_test {
@@ -77,6 +78,15 @@ TEST(Bugs, PlanTakesNoneForALimit) {
                               "context 896, context 960, context 1024: a bug of spillway"));
   EXPECT_THAT(text, Not(HasSubstr("context 896 does not")));
   EXPECT_THAT(ended.err, HasSubstr(bug));
+  // of the many that were tried the one to report
+  const std::string before = "report it with the scenario, ";
+  const std::size_t at = ended.err.find(before);
+  ASSERT_NE(at, std::string::npos) << ended.err;
+  const fs::path file =
+      ended.err.substr(at + before.size(), ended.err.find('\n', at) - at - before.size());
+  const nlohmann::json scenario = nlohmann::json::parse(std::ifstream(file));
+  EXPECT_GE(scenario.at("training").at("sequence").get<int>(), 896);
+  fs::remove(file);
 }
 
 TEST(Bugs, ExploreFindsTheFrontOfTheRest) {

@@ -74,6 +74,15 @@ TEST(FasterSettings, TakeFewerPassesOfTheSameSamples) {
               any_sets({one}, "training.gradient_accumulation=1"));
 }
 
+// 25 GB of weights, gradients and states: each of two GPUs has room for all of them.
+TEST(FasterSettings, LowerTheZeroStageWhereGpusHaveRoomForTheWhole) {
+  json scenario = on_workstation("resident");
+  scenario["parallel"] = {{"data", 2}, {"zero_stage", 3}};
+  const std::vector<FasterSettings> all = faster(scenario);
+  ASSERT_FALSE(all.empty());
+  EXPECT_THAT(all.front().words, testing::HasSubstr("parallel.zero_stage"));
+}
+
 // Logits of 16 samples take 29 GB: a fused loss takes no time off a step, and makes room for what
 // does.
 TEST(FasterSettings, MakeRoomWithAFusedLoss) {

@@ -81,7 +81,10 @@ TEST(SimulateAll, IsEndedByItsWatchAndKeepsWhatWasDone) {
 TEST(SimulateAll, TellsOfBugsAndOfNothingElse) {
   std::vector<std::string> told;
   Backend backend = moody();
-  backend.on_bug = [&told](const std::string& failure) { told.push_back(failure); };
+  backend.on_bug = [&told](const std::string& failure, const std::string& scenario) {
+    told.push_back(failure);
+    EXPECT_NE(scenario.find("model"), std::string::npos);
+  };
   std::vector<description::Scenario> scenarios;
   for (const char* name : {"one", "crashes", "breaks", "complains", "faults"})
     scenarios.push_back(named(name));

@@ -31,6 +31,45 @@ TEST(Mandatory, IsTheSameForMachinesThatDifferInRatesAndSizes) {
   EXPECT_EQ(Mandatory::of(one)->step_s(other), Mandatory::of(other)->step_s(other));
 }
 
+/// Every system that trains with these ranks.
+std::vector<description::Scenario> on_ranks(const std::vector<std::string>& ranks) {
+  std::vector<description::Scenario> all;
+  for (const System& system : catalogue()) {
+    std::vector<std::string> overrides = {"run.steps=1", "machine.gpu.count=4"};
+    overrides.insert(overrides.end(), ranks.begin(), ranks.end());
+    try {
+      all.push_back(small_model("gpt2", system.name, overrides));
+    } catch (const description::ScenarioError&) {
+      continue;  // a plan is for one GPU
+    }
+  }
+  return all;
+}
+
+TEST(Mandatory, CountsOneRankForAllThatAreAlike) {
+  using Ranks = std::vector<std::string>;
+  for (const Ranks& ranks : {Ranks{"parallel.data=4"},
+                             {"parallel.tensor=4"},
+                             {"parallel.data=2", "parallel.tensor=2"}}) {
+    const std::vector<description::Scenario> all = on_ranks(ranks);
+    EXPECT_GT(all.size(), 5u) << ranks.front();
+    for (const description::Scenario& scenario : all) {
+      const auto folded = Mandatory::of(scenario), whole = Mandatory::of(scenario, Fold::nothing);
+      const std::string what = scenario.strategy.system + " " + ranks.front();
+      ASSERT_EQ(folded.has_value(), whole.has_value()) << what;
+      if (!folded) continue;
+      EXPECT_DOUBLE_EQ(folded->step_s(scenario), whole->step_s(scenario)) << what;
+      const MandatoryBytes one = folded->bytes(scenario.machine),
+                           other = whole->bytes(scenario.machine);
+      for (const auto member :
+           {&MandatoryBytes::h2d, &MandatoryBytes::d2h, &MandatoryBytes::drive_read,
+            &MandatoryBytes::drive_written, &MandatoryBytes::host, &MandatoryBytes::gpu,
+            &MandatoryBytes::drives})
+        EXPECT_DOUBLE_EQ(one.*member, other.*member) << what;
+    }
+  }
+}
+
 TEST(Mandatory, TakesNoMoreThanASimulatedStep) {
   for (const char* system : {"resident", "zero_offload", "zero_infinity", "memascend", "lohan"}) {
     const description::Scenario scenario = small_model("gpt2", system, {"run.steps=1"});
