@@ -60,6 +60,13 @@ void add_zero_stages(const Scenario& scenario, std::vector<Change>& changes) {
   }
 }
 
+/// Tensor ranks hold whole hidden states that each could have a share of.
+///   Source  Korthikanti et al. (2022), arXiv:2205.05198, section 4.2.2
+void add_sequence_parallel(const Scenario& scenario, std::vector<Change>& changes) {
+  if (scenario.parallel.tensor > 1 && !scenario.parallel.sequence_parallel)
+    changes.push_back({"parallel.sequence_parallel true", {"parallel.sequence_parallel=true"}});
+}
+
 /// What lies in host memory goes to drives that are there.
 void add_drives(const Scenario& scenario, std::vector<Change>& changes) {
   const description::Strategy& parts = scenario.strategy;
@@ -130,6 +137,7 @@ Settings settings_of(const Scenario& scenario) {
   add_drives(scenario, settings.updates);
   add_pageable_gradients(scenario, settings.passes);
   add_checkpointing(scenario, settings.passes);
+  add_sequence_parallel(scenario, settings.passes);
   add_zero_stages(scenario, settings.passes);
   add_fused(scenario, settings.fused);
   return settings;

@@ -2,6 +2,7 @@
 
 #include "explore/changes.hpp"
 #include "explore/free_settings.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 
@@ -78,9 +79,13 @@ void add_larger_batches(const Scenario& scenario, std::vector<Overrides>& change
     if (passes % fewer == 0) changes.push_back(in_passes(batch * (passes / fewer), fewer));
 }
 
-/// Weights, gradients or states that each rank has whole, so that ranks exchange less.
+/// Weights, gradients or states that each rank has whole, so that ranks exchange less: FSDP's
+/// SHARD_GRAD_OP, or DDP. DeepSpeed's lower stages overlap and accumulate otherwise too.
 void add_lower_stages(const Scenario& scenario, std::vector<Overrides>& changes) {
-  if (scenario.parallel.replicas() == 1) return;
+  const strategies::System* system = strategies::find_system(scenario.strategy.system);
+  if (scenario.parallel.replicas() == 1 || !scenario.strategy.preset.empty() || !system ||
+      system->program != strategies::Program::trainer)
+    return;
   for (std::uint64_t stage = 0; stage < scenario.parallel.zero_stage; ++stage)
     changes.push_back({"parallel.zero_stage=" + std::to_string(stage)});
 }

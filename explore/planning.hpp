@@ -30,9 +30,9 @@ using answer::Remedy;
 
 /// The change that makes the scenario fit with the most tokens per second, of the first of these
 /// groups in which any does: settings of its own system (smaller sub-groups, another share of the
-/// update on the GPU, more checkpointing, a higher ZeRO stage, a fused loss and kernels, smaller
-/// micro-batches of the same samples a step), pairs of them, smaller parts of its own system, pairs
-/// with them, another system, pairs with it.
+/// update on the GPU, more checkpointing, sequence parallelism, a higher ZeRO stage, a fused loss
+/// and kernels, smaller micro-batches of the same samples a step), pairs of them, smaller parts of
+/// its own system, pairs with them, another system, pairs with it.
 ///   Result  nothing when none of them helps
 std::optional<Remedy> cheapest_remedy(const Backend& backend, const description::Scenario& scenario,
                                       const Resolve& resolve);

@@ -271,6 +271,19 @@ TEST(CheapestRemedy, SharesStatesAmongRanksBeforeItTakesAnotherSystem) {
   EXPECT_EQ(remedy->overrides[0].rfind("parallel.zero_stage=", 0), 0u) << remedy->overrides[0];
 }
 
+// The hidden states of a long sample are whole on each of four tensor ranks, and do not have to be.
+TEST(CheapestRemedy, SharesHiddenStatesAmongTensorRanks) {
+  json scenario = on_gaming_box("llama-3.1-70b", "resident");
+  scenario["machine"] = "h100_8gpu";
+  scenario["training"] = {{"method", "lora"},          {"micro_batch", 1}, {"sequence", 12288},
+                          {"precision", "bf16_mixed"}, {"loss", "fused"},  {"fused_kernels", true}};
+  scenario["parallel"] = {{"data", 2}, {"tensor", 4}, {"zero_stage", 3}};
+  ASSERT_FALSE(simulate(sim(), *resolver(scenario)({})).feasible());
+  const auto remedy = remedy_of(scenario);
+  ASSERT_TRUE(remedy);
+  EXPECT_EQ(remedy->words, "parallel.sequence_parallel true");
+}
+
 TEST(CheapestRemedy, KeepsTheGlobalBatchInSmallerPieces) {
   json scenario = on_gaming_box("gpt2", "resident");
   scenario["training"]["micro_batch"] = 128;
