@@ -46,9 +46,9 @@ void write(const SettingsOptions& options, const answer::BestSettings& settings)
 std::string report(const SettingsOptions& options, const answer::BestSettings& settings) {
   reports::SettingsWords words;
   words.machine = options.machine;
-  words.asks_for_files = !options.out.empty();
+  if (!options.out.empty()) words.scenario_file = file_for(options, settings.model).string();
   words.one_batch = options.global_batch > 0;
-  if (words.asks_for_files && writes_configuration(settings))
+  if (!options.out.empty() && writes_configuration(settings))
     words.deepspeed_file = config_for(options, settings.model).string();
   return reports::settings_report(settings, words, reports::screen_of(stdout));
 }

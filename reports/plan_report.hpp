@@ -19,10 +19,10 @@ std::string drives_report(const answer::Drives& drives, const Screen& screen);
 
 /// What the words of a `plan settings` refer to besides the answer.
 struct SettingsWords {
-  std::string machine;          ///< as it was asked about
-  std::string deepspeed_file;   ///< that was written; "": none was
-  bool asks_for_files = false;  ///< --out was given
-  bool one_batch = false;       ///< --global-batch was given
+  std::string machine;         ///< as it was asked about
+  std::string scenario_file;   ///< that --out names; "": none
+  std::string deepspeed_file;  ///< that was written; "": none was
+  bool one_batch = false;      ///< --global-batch was given
 };
 
 /// `spillway plan settings`: what was tried, the fastest, and what DeepSpeed can run.

@@ -1,4 +1,5 @@
 #include "reports/plan_report.hpp"
+#include "reports/remedy_report.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
 #include "reports/trials_table.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 /// Where DeepSpeed's file is, or why it is not.
 std::string file_words(const SettingsWords& words) {
-  if (!words.asks_for_files) return ".";
+  if (words.scenario_file.empty()) return ".";
   if (!words.deepspeed_file.empty()) return ": " + words.deepspeed_file + ".";
   return "; its file is not written, as it needs --nvme-path, the folder on the drives.";
 }
@@ -68,6 +69,20 @@ Text more_samples_words(const BestSettings& settings) {
        unbroken(fmt::format("--accumulation {}", more.accumulation))});
 }
 
+/// What costs nothing beside the answer, and how to have it.
+void add_free_settings(view::Document& document, const BestSettings& settings,
+                       const SettingsWords& words) {
+  if (settings.faster.empty()) return;
+  add_faster(document, settings.faster, *settings.best_trial()->result);
+  if (words.scenario_file.empty())
+    document.add(
+        view::Paragraph{"Of the scenario that --out writes, simulate takes them by --set."}, true);
+  else
+    document.add(view::Verbatim{"", "  " + command_with(settings.faster.front().overrides,
+                                                        words.scenario_file, {})},
+                 true);
+}
+
 }  // namespace
 
 view::Document settings_document(const BestSettings& settings, const SettingsWords& words) {
@@ -105,7 +120,7 @@ view::Document settings_document(const BestSettings& settings, const SettingsWor
               words.one_batch ? "" : " (--global-batch compares at one size of a step)",
               counts_words(settings.counts)})});
   add_around(document, result, settings.old_prices);
-  add_faster(document, settings.faster, result);
+  add_free_settings(document, settings, words);
   return document.say(more_samples_words(settings))
       .say(deepspeed_words(settings, words))
       .say(certainty_words(result, settings.certainty));

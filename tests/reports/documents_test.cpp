@@ -203,7 +203,7 @@ TEST(PlanDocuments, HoldTheNumbersOfTrials) {
   settings.trials = {trial("resident, micro-batch 8")};
   settings.best = 0;
   settings.counts.simulated = 1234567;
-  const view::Document best = settings_document(settings, {"box", "", false, false});
+  const view::Document best = settings_document(settings, {"box", "", "", false});
   EXPECT_TRUE(holds(best, rate * step, Quantity::number));  // tokens a step
   EXPECT_TRUE(holds(best, 1234567, Quantity::count));
 
@@ -238,8 +238,8 @@ TEST(PlanDocuments, SayWhatMoreSamplesAStepBring) {
   settings.more_samples =
       answer::MoreSamples{"zero_infinity", 16, 2, 32, 8, {"training.x=1"}, 663.25, std::nullopt};
   EXPECT_TRUE(
-      holds(settings_document(settings, {"box", "", false, false}), 663.25, Quantity::number));
-  const auto text = settings_report(settings, {"box", "", false, false}, {});
+      holds(settings_document(settings, {"box", "", "", false}), 663.25, Quantity::number));
+  const auto text = settings_report(settings, {"box", "", "", false}, {});
   EXPECT_THAT(text, HasSubstr("16 micro-batches of 2 before each update with zero_infinity"));
   EXPECT_THAT(text, HasSubstr("--accumulation 16"));
 }
