@@ -181,7 +181,10 @@ int bugs_met() {
 /// What was printed reaches its reader, or the device that took it is at fault.
 int delivered() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return bugs_met();
-  std::fprintf(stderr, "standard output: %s\n", std::strerror(errno));
+  // of a write long before, what asked since whether something is a terminal has the last word
+  const bool unknown = errno == 0 || errno == ENOTTY;
+  std::fprintf(stderr, "standard output: %s\n",
+               unknown ? "it did not take all, as a full device does" : std::strerror(errno));
   return device;
 }
 

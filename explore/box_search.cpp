@@ -365,6 +365,11 @@ class Searcher {
     found_.neighbours.clear();
     const std::vector<Neighbour> changes = neighbours_of(list_, answer.box);
     std::vector<Point> points;
+    for (const auto& [change, box] : changes)
+      if (need_.accumulation(answer.setting, box.gpus) > 0)
+        points.emplace_back(box, answer.setting);
+    simulate(points);  // first of all: the time may end
+    points.clear();
     for (const auto& [change, box] : changes) {
       for (std::size_t i = 0; i < need_.settings.size(); ++i)
         if (need_.settings[i].overrides == own && need_.accumulation(i, box.gpus) > 0)

@@ -97,6 +97,17 @@ void add_pageable_gradients(const Scenario& scenario, std::vector<Change>& chang
                      {"strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"}});
 }
 
+/// Gradients in host memory as the 16 bits that backward makes, in place of fp32 sums of them:
+/// DeepSpeed's data_types.grad_accum_dtype.
+void add_narrow_gradients(const Scenario& scenario, std::vector<Change>& changes) {
+  const description::Strategy& parts = scenario.strategy;
+  if (parts.optimizer.device == description::OptimizerDevice::cpu &&
+      is_mixed(scenario.training.precision) &&
+      parts.gradients.accumulation == description::Width::fp32)
+    changes.push_back(
+        {"strategy.gradients.accumulation fp16", {"strategy.gradients.accumulation=fp16"}});
+}
+
 void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& changes) {
   if (scenario.strategy.optimizer.device == description::OptimizerDevice::gpu) return;
   const std::uint64_t size = scenario.strategy.optimizer.subgroup.value();
@@ -136,6 +147,7 @@ Settings settings_of(const Scenario& scenario) {
   add_shares_of_update(scenario, settings.updates);
   add_drives(scenario, settings.updates);
   add_pageable_gradients(scenario, settings.passes);
+  add_narrow_gradients(scenario, settings.passes);
   add_checkpointing(scenario, settings.passes);
   add_sequence_parallel(scenario, settings.passes);
   add_zero_stages(scenario, settings.passes);

@@ -50,8 +50,8 @@ Overrides in_passes(std::uint64_t micro_batch, std::uint64_t passes) {
           "training.gradient_accumulation=" + std::to_string(passes)};
 }
 
-/// Checkpoints nearer to the GPU; nothing computed a second time, or the cheapest operators alone,
-/// for which smaller micro-batches may make room.
+/// Checkpoints nearer to the GPU; nothing computed a second time, what is kept in host memory or on
+/// the GPU, or the cheapest operators alone, for which smaller micro-batches may make room.
 void add_less_recomputation(const Scenario& scenario, std::vector<Overrides>& changes) {
   using description::ActivationPolicy;
   const std::string policy = "strategy.activations.policy=";
@@ -59,6 +59,7 @@ void add_less_recomputation(const Scenario& scenario, std::vector<Overrides>& ch
   if (now < ActivationPolicy::checkpoint_gpu || now > ActivationPolicy::checkpoint_ssd) return;
   if (now == ActivationPolicy::checkpoint_ssd) changes.push_back({policy + "checkpoint_host"});
   if (now != ActivationPolicy::checkpoint_gpu) changes.push_back({policy + "checkpoint_gpu"});
+  changes.push_back({policy + "offload"});
   const std::uint64_t batch = scenario.training.micro_batch,
                       passes = scenario.training.gradient_accumulation;
   for (std::uint64_t parts = 1; parts <= batch; parts *= 2) {

@@ -88,13 +88,17 @@ RunsWith trainer(const Scenario& scenario) {
                      !parts.unlimited_gpu();
   if (!plain) return deepspeed(scenario).value_or(RunsWith{nobody, false});
   const description::Parallel& parallel = scenario.parallel;
-  if (parts.weights.experts_on_cpu()) return {"KTransformers with LLaMA-Factory", true};
+  const bool offloads = parts.activations.policy == ActivationPolicy::offload;
+  if (parts.weights.experts_on_cpu())
+    return offloads ? RunsWith{nobody, false} : RunsWith{"KTransformers with LLaMA-Factory", true};
   if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1)
     return of_model_ranks(scenario);
   const bool sharded = parallel.data > 1 && parallel.zero_stage > 0;
   if (scenario.training.precision == description::Precision::fp8)
     return {sharded ? "PyTorch (FSDP) with Transformer Engine" : "PyTorch with Transformer Engine",
             true};
+  // it has no configuration for saved tensors that wait in host memory
+  if (sharded && offloads) return {"PyTorch (FSDP)", true};
   return {sharded ? "PyTorch (FSDP), DeepSpeed" : "PyTorch", true};
 }
 

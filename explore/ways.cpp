@@ -6,6 +6,7 @@
 #include "scenarios/shipped.hpp"
 #include "strategies/systems/catalogue.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -40,7 +41,7 @@ Way mix_of(const std::string& asked) {
   return way;
 }
 
-/// A trainer's own loop is written either way, and which one is chosen by hand; other systems
+/// A trainer's own loop is written in any of these ways, and which is chosen by hand; other systems
 /// decide it themselves.
 void add_ways(const strategies::System& system, std::vector<Way>& ways) {
   using description::ActivationPolicy;
@@ -50,11 +51,13 @@ void add_ways(const strategies::System& system, std::vector<Way>& ways) {
       system.program == strategies::Program::trainer && policy == ActivationPolicy::keep;
   ways.push_back({name, R"(strategy={"system": ")" + name + "\"}", policy == ActivationPolicy::plan,
                   own_loop});
-  if (own_loop)
-    ways.push_back(
-        {name + result::with_recomputation,
-         R"(strategy={"system": ")" + name + R"(", "activations": {"policy": "recompute"}})", false,
-         true});
+  if (!own_loop) return;
+  for (const auto& [with, chosen] : {std::pair{result::with_recomputation, "recompute"},
+                                     std::pair{result::with_offloading, "offload"}})
+    ways.push_back({name + with,
+                    fmt::format(R"(strategy={{"system": "{}", "activations": {{"policy": "{}"}}}})",
+                                name, chosen),
+                    false, true});
 }
 
 /// All ways would be one and the same system under names that are not theirs.

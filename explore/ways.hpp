@@ -17,8 +17,9 @@ struct Way {
 };
 
 /// The systems that are asked for; without any, all of the catalogue whose updates come in time.
-/// What keeps everything on the GPU has two ways: blocks keep what backward needs, or compute it
-/// again. Then the mixes that are asked for; without any and without systems, those that ship.
+/// What keeps everything on the GPU has three ways: blocks keep what backward needs, or compute it
+/// again, or what they keep waits in host memory. Then the mixes that are asked for; without any
+/// and without systems, those that ship.
 ///   systems  names
 ///   mixes    files or names of scenarios/examples; "none": no mixes
 ///   Throws   ScenarioError: systems that the catalogue lacks; a mix that cannot be read or has no

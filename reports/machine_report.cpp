@@ -29,6 +29,8 @@ double tokens_per_day(const result::Result& result) { return result.tokens_per_s
 Text verdict(const BoxOffer& offer, const BestMachine& asked) {
   if (!offer.trial.fits()) return offer.trial.reason;
   const double share = tokens_per_day(*offer.trial.result) / asked.tokens_per_day - 1;
+  constexpr double least_said = 0.0005;
+  if (share < 0 && -share < least_said) return "just too slow";
   if (share < 0) return filled("{} too slow", {view::share(-share)});
   if (!offer.meets) return "drives wear out too soon";
   if (offer.price_usd > asked.budget_usd) return "above the budget";

@@ -240,6 +240,11 @@ void refuse_other_schedules(const Scenario& scenario, bool nearest) {
                           "the program that calls DeepSpeed makes expert groups, no configuration",
                           "export it with parallel.expert 1, and make its layers deepspeed.moe.MoE "
                           "with ep_size"});
+  if (scenario.parallel.tensor > 1 && description::has_adapters(scenario.training.method))
+    complaints.push_back({"", 0, 0, "parallel.tensor",
+                          "nobody says that adapters train on layers that DeepSpeed cut for its "
+                          "tensor ranks",
+                          "export it with parallel.tensor 1, or train with Megatron-Bridge"});
   if (scenario.training.precision == Precision::fp8)
     complaints.push_back({"", 0, 0, "training.precision",
                           "DeepSpeed has no key for products in 8 bits, Transformer Engine's "

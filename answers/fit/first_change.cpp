@@ -55,6 +55,18 @@ std::vector<FirstChange> for_long_samples(const Scenario& now,
   return all;
 }
 
+/// Gradients in host memory as the 16 bits that backward makes, in place of fp32 sums of them.
+std::optional<FirstChange> narrow_gradients(const Scenario& now,
+                                            const std::vector<std::string>& overrides) {
+  if (!is_mixed(now.training.precision) || description::has_adapters(now.training.method) ||
+      name_path(overrides, "strategy.gradients.accumulation"))
+    return std::nullopt;
+  return FirstChange{
+      "strategy.gradients.accumulation fp16, DeepSpeed's data_types.grad_accum_dtype",
+      {"strategy.gradients.accumulation=fp16"},
+      "gradients.accumulation fp16"};
+}
+
 }  // namespace
 
 std::optional<FirstChange> fused_change_of(const Scenario& now,
@@ -73,7 +85,8 @@ std::optional<FirstChange> idle_host_change_of(const result::Result& now,
 
 std::vector<std::vector<FirstChange>> free_changes(const Scenario& now,
                                                    const std::vector<std::string>& overrides) {
-  const std::vector<FirstChange> others = for_long_samples(now, overrides);
+  std::vector<FirstChange> others = for_long_samples(now, overrides);
+  if (const auto narrow = narrow_gradients(now, overrides)) others.push_back(*narrow);
   const auto fused = fused_change_of(now, overrides);
   if (!fused) return {others};
   std::vector<FirstChange> alone{*fused}, beside_fused;

@@ -172,10 +172,10 @@ const HostPart* board_of(const MachineFile& machine) {
 
 std::uint64_t host_memory_for(const MachineFile& machine, std::uint64_t bytes) {
   const HostPart* board = board_of(machine);
-  if (!board) return explore::sold_host_memory(bytes);
-  const auto size = std::find_if(board->memory.begin(), board->memory.end(),
-                                 [&](Bytes one) { return one.value() >= bytes; });
-  return size == board->memory.end() ? 0 : size->value();
+  const std::uint64_t size = explore::sold_host_memory(bytes);
+  if (!board || size == 0) return size;
+  if (size > board->memory.back().value()) return 0;
+  return std::max(size, board->memory.front().value());
 }
 
 std::vector<Purchase> dearer_boards(const MachineFile& machine) {

@@ -7,8 +7,9 @@
 namespace spillway::result {
 
 /// Behind the name of a system whose user chooses whether blocks compute again in backward what
-/// they would keep else.
-inline constexpr const char* with_recomputation = " with recomputation";
+/// they would keep else, or what they keep waits for it in host memory.
+inline constexpr const char *with_recomputation = " with recomputation",
+                            *with_offloading = " with activation offloading";
 
 /// The system of a result in words: "lohan", "resident with recomputation".
 std::string way_of(const Result& result);

@@ -1,6 +1,7 @@
 #include "reports/result/what_if.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace spillway::result {
@@ -18,14 +19,27 @@ std::string resource_of(const std::string& what_if) {
   return "";
 }
 
-/// The drives that one more would join.
-std::string drives_of(const Result& r) {
+/// The array that one more drive would join; null where the result does not say.
+const nlohmann::json* array_of(const Result& r) {
   const nlohmann::json::json_pointer storages("/machine/storage");
-  if (!r.scenario.is_object() || !r.scenario.contains(storages))
-    return r.wear && !r.wear->storage.empty() ? r.wear->storage : "ssd";
+  if (!r.scenario.is_object() || !r.scenario.contains(storages)) return nullptr;
   for (const nlohmann::json& storage : r.scenario[storages])
-    if (storage.value("kind", "ssd") == "ssd") return storage.value("name", "ssd");
-  return "ssd";
+    if (storage.value("kind", "ssd") == "ssd") return &storage;
+  return nullptr;
+}
+
+std::string drives_of(const Result& r) {
+  if (const nlohmann::json* array = array_of(r)) return array->value("name", "ssd");
+  return r.wear && !r.wear->storage.empty() ? r.wear->storage : "ssd";
+}
+
+/// How many times as much there is of what a what-if relieves: twice, or with one more drive what
+/// that adds to those that are there.
+double growth_of(const std::string& what_if, const Result& r) {
+  const nlohmann::json* array = what_if == "one more ssd" ? array_of(r) : nullptr;
+  if (!array) return 2;
+  const double drives = array->value("count", 1.0);
+  return drives >= 1 ? (drives + 1) / drives : 2;
 }
 
 /// Share of a step in which a resource works.
@@ -71,14 +85,16 @@ std::string relieved_by(const std::string& what_if, const Result& r) {
 std::string limited_by(const Result& r) {
   if (!r.feasible()) return "";
   constexpr double felt = 0.995;  // of a step
-  const std::pair<const std::string, WhatIf>* best = nullptr;
-  for (const auto& one : r.next)
-    if (!takes_away(one.first) && one.second.step_time_s &&
-        *one.second.step_time_s < felt * r.step_time_s &&
-        (!best || *one.second.step_time_s < *best->second.step_time_s))
-      best = &one;
-  if (!best) return "";
-  return relieved_by(best->first, r);
+  std::string best;
+  double most = 0;
+  for (const auto& [name, what_if] : r.next) {
+    if (takes_away(name) || !what_if.step_time_s || *what_if.step_time_s >= felt * r.step_time_s)
+      continue;
+    const double gain =
+        std::log(r.step_time_s / *what_if.step_time_s) / std::log(growth_of(name, r));
+    if (gain > most) most = gain, best = relieved_by(name, r);
+  }
+  return best;
 }
 
 void add_what_ifs(Result& r, std::map<std::string, WhatIf> next) {

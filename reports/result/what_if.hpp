@@ -11,8 +11,9 @@ namespace spillway::result {
 inline constexpr const char* without = "without ";
 
 /// What the step is limited by, the one word for it in every answer: the resource that the what-if
-/// relieves that shortens the step most, gpu pcie cpu network or the name of a storage. Another
-/// thing than Result::bottleneck, the busiest resource: what is busy need not be waited for.
+/// relieves that shortens the step most for what it adds (as logarithms: a fifth drive is less than
+/// twice the GPU), gpu pcie cpu network or the name of a storage. Another thing than
+/// Result::bottleneck, the busiest resource: what is busy need not be waited for.
 ///   Result  "" where none shortens the step by half a percent, or none was tried
 std::string limited_by(const Result& result);
 

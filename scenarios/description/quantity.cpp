@@ -203,8 +203,10 @@ ParsedQuantity parse_count(std::string_view whole_text) {
 
 ParsedQuantity missing_unit(Dimension dimension, const std::string& number) {
   const bool negative = !number.empty() && number.front() == '-';
+  std::string_view digits = number;
+  if (digits.ends_with(".0")) digits.remove_suffix(2);
   return failed(kind(dimension), number + (negative ? " is negative" : " has no unit"),
-                negative ? std::string_view() : std::string_view(number));
+                negative ? std::string_view() : digits);
 }
 
 std::string print_quantity(Dimension dimension, long double value) {

@@ -2,6 +2,7 @@
 #include "answers/fit/first_change.hpp"
 #include "answers/fit/fit.hpp"
 #include "explore/runs_with.hpp"
+#include "reports/result/way.hpp"
 #include "scenarios/part_catalogue.hpp"
 #include "sim/plugin.hpp"
 
@@ -83,6 +84,31 @@ TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
               *answer.fused_loss->tokens_per_s, 0.005 * *answer.fused_loss->tokens_per_s);
   question.overrides = {"training.loss=fused", "training.fused_kernels=true"};
   EXPECT_FALSE(fit(sim(), question).fused_loss);
+}
+
+// 122 GiB of fp32 gradients are what 128 GiB of host memory have no room for: 16 bits are free.
+TEST(FitChange, NarrowsGradientsBeforeItSellsMemory) {
+  FitQuestion question;
+  question.model = "qwen2.5-32b";
+  question.machine = box_of({"3090x2", "128G", "2Tx2"}, scenarios::part_catalogue()).machine;
+  question.runnable = true;
+  const FitAnswer answer = fit(sim(), question);
+  EXPECT_FALSE(answer.runnable);
+  ASSERT_TRUE(answer.change);
+  EXPECT_THAT(answer.change->set, testing::ElementsAre("strategy.gradients.accumulation=fp16"));
+  EXPECT_EQ(answer.change->price_usd, answer.price_usd);
+}
+
+// An 8B's activations in host memory cost less time than what makes them again.
+TEST(FitChange, TriesActivationsInHostMemory) {
+  FitQuestion question;
+  question.model = "llama-3.1-8b";
+  question.machine = box_of({"4090", "128G", "2T"}, scenarios::part_catalogue()).machine;
+  question.overrides = {"training.method=lora", "training.loss=fused",
+                        "training.fused_kernels=true"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable);
+  EXPECT_EQ(result::way_of(*answer.runnable), "resident with activation offloading");
 }
 
 // 28 heads of queries and 4 of keys: of eight GPUs four share a sample.

@@ -100,6 +100,8 @@ TEST(RunsWith, WhoKeepsAllOnTheGpusDependsOnHowTheyShare) {
   EXPECT_EQ(with({{"system", "resident"}}).program, "PyTorch");
   EXPECT_EQ(with({{"system", "resident"}}, {"parallel.data=2"}).program,
             "PyTorch (FSDP), DeepSpeed");
+  const json offloads = {{"system", "resident"}, {"activations", {{"policy", "offload"}}}};
+  EXPECT_EQ(with(offloads, {"parallel.data=2"}).program, "PyTorch (FSDP)");
   const std::vector<std::string> cut{"parallel.tensor=2"};
   EXPECT_THAT(with({{"system", "resident"}}, cut).program,
               testing::StartsWith("Megatron-LM with --grad-reduce-in-bf16"));

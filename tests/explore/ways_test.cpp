@@ -34,16 +34,19 @@ std::string refused(const std::function<void()>& what) {
   return "";
 }
 
-TEST(Ways, AreTwoWhereTheTrainerChoosesWhatIsComputedAgain) {
+TEST(Ways, AreThreeWhereTheTrainerChoosesWhatBackwardFinds) {
   EXPECT_THAT(names_of(ways_of({"resident", "zero_offload"}, {})),
-              ElementsAre("resident", "resident with recomputation", "zero_offload"));
+              ElementsAre("resident", "resident with recomputation",
+                          "resident with activation offloading", "zero_offload"));
 }
 
 TEST(Ways, ThatOverridesMakeTheSameAreOne) {
-  EXPECT_THAT(ways_with({}), ElementsAre("resident", "resident with recomputation"));
-  EXPECT_THAT(ways_with({"training.micro_batch=2"}),
-              ElementsAre("resident", "resident with recomputation"));
-  EXPECT_THAT(ways_with({"training.recompute=full"}), ElementsAre("resident"));
+  const auto all =
+      ElementsAre("resident", "resident with recomputation", "resident with activation offloading");
+  EXPECT_THAT(ways_with({}), all);
+  EXPECT_THAT(ways_with({"training.micro_batch=2"}), all);
+  EXPECT_THAT(ways_with({"training.recompute=full"}),
+              ElementsAre("resident", "resident with activation offloading"));
   EXPECT_THAT(ways_with({"strategy.activations.policy=keep"}), ElementsAre("resident"));
 }
 

@@ -237,8 +237,7 @@ TEST(PlanDocuments, SayWhatMoreSamplesAStepBring) {
   settings.best = 0;
   settings.more_samples =
       answer::MoreSamples{"zero_infinity", 16, 2, 32, 8, {"training.x=1"}, 663.25, std::nullopt};
-  EXPECT_TRUE(
-      holds(settings_document(settings, {"box", "", "", false}), 663.25, Quantity::number));
+  EXPECT_TRUE(holds(settings_document(settings, {"box", "", "", false}), 663.25, Quantity::number));
   const auto text = settings_report(settings, {"box", "", "", false}, {});
   EXPECT_THAT(text, HasSubstr("16 micro-batches of 2 before each update with zero_infinity"));
   EXPECT_THAT(text, HasSubstr("--accumulation 16"));

@@ -28,6 +28,17 @@ TEST(LimitedBy, IsTheSameWordInTheJson) {
   EXPECT_TRUE(nlohmann::json(result)["bottleneck"]["limited_by"].is_null());
 }
 
+/// A fifth drive takes 0.19 off the step's logarithm with 0.22 of its own, twice the GPU 0.22 with
+/// 0.69: twice the drives would do more.
+TEST(LimitedBy, CountsWhatEachAdds) {
+  Result result = sample();
+  result.scenario["machine"]["storage"][0]["count"] = 4;
+  add_what_ifs(result, {{"one more ssd", {33.0}}, {"twice the gpu rate", {32.0}}});
+  EXPECT_EQ(limited_by(result), "nvme");
+  result.scenario["machine"]["storage"][0]["count"] = 1;
+  EXPECT_EQ(limited_by(result), "gpu");
+}
+
 /// The plan of the machine as it is runs on a better one too: 41 s and no room at all are 40 s.
 TEST(AddWhatIfs, NeverMakesBetterHardwareSlower) {
   Result result = sample();
