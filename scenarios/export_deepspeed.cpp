@@ -14,6 +14,7 @@
 #include "scenarios/import_deepspeed.hpp"
 #include "scenarios/import_zero.hpp"
 #include "scenarios/trainer.hpp"
+#include "strategies/layout/landing.hpp"
 
 namespace spillway::scenarios {
 
