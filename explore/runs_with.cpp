@@ -97,7 +97,7 @@ RunsWith trainer(const Scenario& scenario) {
   if (scenario.training.precision == description::Precision::fp8)
     return {sharded ? "PyTorch (FSDP) with Transformer Engine" : "PyTorch with Transformer Engine",
             true};
-  // it has no configuration for saved tensors that wait in host memory
+  // DeepSpeed has no configuration for saved tensors that wait in host memory
   if (sharded && offloads) return {"PyTorch (FSDP)", true};
   return {sharded ? "PyTorch (FSDP), DeepSpeed" : "PyTorch", true};
 }
