@@ -37,8 +37,8 @@ std::string drives_of(const Result& r) {
 /// that adds to those that are there.
 double growth_of(const std::string& what_if, const Result& r) {
   const nlohmann::json* array = what_if == "one more ssd" ? array_of(r) : nullptr;
-  if (!array) return 2;
-  const double drives = array->value("count", 1.0);
+  if (!array || !array->contains("count") || !array->at("count").is_number()) return 2;
+  const double drives = array->at("count").get<double>();
   return drives >= 1 ? (drives + 1) / drives : 2;
 }
 
