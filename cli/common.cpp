@@ -27,14 +27,12 @@ nlohmann::json errors_json(const std::vector<description::Complaint>& complaints
 }
 
 const explore::Backend& simulator() {
-  static const explore::Backend backend{
-      .name = "sim",
-      .open = sim::open_sim_machine,
-      .prepare = sim::prepare_sim,
-      .on_bug = [](const std::string& failure,
-                   const std::string& scenario) { notice_bug(failure, scenario); },
-      .on_unanswered = notice_unanswered,
-      .open_folded = sim::open_folded_sim_machine};
+  static const explore::Backend backend{.name = "sim",
+                                        .open = sim::open_sim_machine,
+                                        .prepare = sim::prepare_sim,
+                                        .on_bug = notice_bug,
+                                        .on_unanswered = notice_unanswered,
+                                        .open_folded = sim::open_folded_sim_machine};
   return backend;
 }
 

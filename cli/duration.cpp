@@ -16,9 +16,7 @@ void announce_duration(
   if (!explore::may_take_long(scenario)) return;
   monitor.begin("finding out how long it will take",
                 limit_s > 0 ? std::min(explore::most_spent_s, limit_s / 2) : explore::most_spent_s);
-  explore::Backend backend = monitor.backend();
-  backend.on_bug = {};  // of a part: the whole is asked next
-  backend.on_unanswered = {};
+  const explore::Backend backend = monitor.backend().quiet();
   const auto ask = [&](const description::Scenario& part) -> std::optional<double> {
     const auto start = std::chrono::steady_clock::now();
     try {

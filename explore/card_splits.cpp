@@ -8,6 +8,7 @@ std::string CardSplit::name() const {
   std::string name;
   if (tensor > 1) name += fmt::format(", tensor {}", tensor);
   if (pipeline > 1) name += fmt::format(", pipeline {}", pipeline);
+  if (one_at_a_time) name += ", one stage at a time";
   return name;
 }
 
@@ -15,6 +16,7 @@ std::vector<std::string> CardSplit::of_layers() const {
   std::vector<std::string> all;
   if (tensor > 1) all.push_back(fmt::format("parallel.tensor={}", tensor));
   if (pipeline > 1) all.push_back(fmt::format("parallel.pipeline={}", pipeline));
+  if (one_at_a_time) all.push_back("parallel.schedule=sequential");
   return all;
 }
 
@@ -23,8 +25,6 @@ std::vector<std::string> CardSplit::overrides() const {
   all.push_back(fmt::format("parallel.data={}", data));
   return all;
 }
-
-CardSplit split_by_data(std::uint64_t nodes, std::uint64_t own) { return {nodes * own, 1, 1}; }
 
 std::vector<CardSplit> splits_of_layers(std::uint64_t nodes, std::uint64_t own) {
   std::vector<CardSplit> splits;

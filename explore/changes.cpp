@@ -97,15 +97,13 @@ void add_pageable_gradients(const Scenario& scenario, std::vector<Change>& chang
                      {"strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"}});
 }
 
-/// Gradients in host memory as the 16 bits that backward makes, in place of fp32 sums of them:
-/// DeepSpeed's data_types.grad_accum_dtype.
 void add_narrow_gradients(const Scenario& scenario, std::vector<Change>& changes) {
   const description::Strategy& parts = scenario.strategy;
-  if (parts.optimizer.device == description::OptimizerDevice::cpu &&
-      is_mixed(scenario.training.precision) &&
-      parts.gradients.accumulation == description::Width::fp32)
-    changes.push_back(
-        {"strategy.gradients.accumulation fp16", {"strategy.gradients.accumulation=fp16"}});
+  if (parts.optimizer.device != description::OptimizerDevice::cpu ||
+      parts.gradients.accumulation != description::Width::fp32)
+    return;
+  if (auto narrow = narrow_gradients_of(scenario))
+    changes.push_back({std::move(narrow->words), std::move(narrow->overrides)});
 }
 
 void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& changes) {

@@ -177,9 +177,7 @@ std::string duration_words(const Duration& duration) {
 std::string words_if_long(const Backend& backend, const Scenario& scenario) {
   if (!may_take_long(scenario)) return "";
   const auto start = std::chrono::steady_clock::now();
-  Backend quiet = backend;
-  quiet.on_bug = {};  // of a part: the whole is asked next
-  quiet.on_unanswered = {};
+  const Backend quiet = backend.quiet();
   const auto duration = duration_of(scenario, [&](const Scenario& part) -> std::optional<double> {
     const double left_s = most_spent_s - seconds_since(start);
     const auto begun = std::chrono::steady_clock::now();

@@ -80,4 +80,13 @@ std::optional<FreeSettings> idle_host_of(const result::Result& run,
                       "DeepSpeed's max_in_cpu"};
 }
 
+std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& scenario,
+                                                const std::vector<std::string>& overrides) {
+  const char* const path = "strategy.gradients.accumulation";
+  if (!is_mixed(scenario.training.precision) || name_path(overrides, path)) return std::nullopt;
+  return FreeSettings{std::string(path) + " fp16",
+                      {std::string(path) + "=fp16"},
+                      "DeepSpeed's data_types.grad_accum_dtype"};
+}
+
 }  // namespace spillway::explore

@@ -30,6 +30,11 @@ std::optional<FreeSettings> fused_of(const description::Scenario& scenario,
 std::optional<FreeSettings> idle_host_of(const result::Result& run,
                                          const std::vector<std::string>& overrides = {});
 
+/// Gradients in host memory as the 16 bits that backward makes, in place of fp32 sums of them;
+/// nothing where training has no such bits, or the user says how wide they are.
+std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& scenario,
+                                                const std::vector<std::string>& overrides = {});
+
 /// Whether one of them sets the path.
 bool name_path(const std::vector<std::string>& overrides, const std::string& path);
 

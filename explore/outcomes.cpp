@@ -201,6 +201,13 @@ std::vector<Outcome> fork_all(const Backend& backend,
 
 }  // namespace
 
+Backend Backend::quiet() const {
+  Backend silent = *this;
+  silent.on_bug = {};
+  silent.on_unanswered = {};
+  return silent;
+}
+
 std::vector<Outcome> simulate_all(const Backend& backend,
                                   std::span<const description::Scenario> scenarios,
                                   std::size_t jobs, double limit_s, const Effort& effort) {

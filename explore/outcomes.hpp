@@ -50,6 +50,8 @@ struct Backend {
 
   /// False when the watch ends it, or when there are no processes to be had.
   bool goes_on() const { return (!watch || watch(0)) && !starts.given_up(); }
+  /// The same that tells of nothing: for a part of a question, where the whole is asked next.
+  Backend quiet() const;
   /// Told of each bug that a simulation in a child ended with, whoever asked for the simulation,
   /// and what was simulated: a scenario as JSON, "" where nobody knows.
   std::function<void(const std::string& failure, const std::string& scenario)> on_bug = {};

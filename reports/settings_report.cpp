@@ -1,5 +1,4 @@
 #include "reports/plan_report.hpp"
-#include "reports/remedy_report.hpp"
 #include "reports/simulate_report.hpp"
 #include "reports/table.hpp"
 #include "reports/trials_table.hpp"
@@ -78,9 +77,7 @@ void add_free_settings(view::Document& document, const BestSettings& settings,
     document.add(
         view::Paragraph{"Of the scenario that --out writes, simulate takes them by --set."}, true);
   else
-    document.add(view::Verbatim{"", "  " + command_with(settings.faster.front().overrides,
-                                                        words.scenario_file, {})},
-                 true);
+    add_faster_command(document, settings.faster, words.scenario_file, {});
 }
 
 }  // namespace

@@ -262,6 +262,12 @@ void add_faster(Document& document, std::span<const answer::FasterSettings> fast
   if (!table.rows.empty()) document.add(std::move(table));
 }
 
+void add_faster_command(Document& document, std::span<const answer::FasterSettings> faster,
+                        const std::string& scenario, const std::vector<std::string>& overrides) {
+  document.add(
+      view::Verbatim{"", "  " + command_with(faster.front().overrides, scenario, overrides)}, true);
+}
+
 Text faster_words(const answer::FasterSettings& settings, double step_time_s) {
   return filled("For nothing {} a step, {}: {}",
                 {view::seconds(settings.step_time_s),
@@ -274,10 +280,7 @@ std::string faster_report(std::span<const answer::FasterSettings> faster, const 
   if (faster.empty()) return "";
   Document document;
   add_faster(document, faster, r);
-  if (!scenario.empty())
-    document.add(
-        view::Verbatim{"", "  " + command_with(faster.front().overrides, scenario, overrides)},
-        true);
+  if (!scenario.empty()) add_faster_command(document, faster, scenario, overrides);
   if (!scenario.empty() && r.runs_with && r.runs_with->program.starts_with("DeepSpeed"))
     document.add(Paragraph{"With export in place of simulate it is DeepSpeed's configuration."},
                  true);

@@ -45,6 +45,9 @@ void add_what_ifs(view::Document& document, const result::Result& result);
 /// Settings that cost nothing and make a step shorter.
 void add_faster(view::Document& document, std::span<const answer::FasterSettings> faster,
                 const result::Result& result);
+/// The command for the best of them; there is one.
+void add_faster_command(view::Document& document, std::span<const answer::FasterSettings> faster,
+                        const std::string& scenario, const std::vector<std::string>& overrides);
 /// Price, notes, the program that runs so, what ranges cover.
 void add_remarks(view::Document& document, const result::Result& result);
 

@@ -11,6 +11,7 @@
 namespace spillway::answers {
 
 using description::Scenario;
+using explore::CardSplit;
 using nlohmann::json;
 
 namespace {
@@ -20,29 +21,21 @@ const std::vector<std::uint64_t> batches = {32, 16, 8, 4, 2, 1};
 /// samples make it slower once its storage is busy.
 const std::vector<std::uint64_t> batches_of_plans = {4, 1};
 
-/// How the cards share the work.
-struct Split {
-  std::string words;
-  std::vector<std::string> overrides;
-};
-
 /// What a machine has to share work among.
 struct Cards {
   std::uint64_t nodes = 1, own = 1;  ///< own: of a node
 };
 
 /// By layers and inside them.
-std::vector<Split> other_splits(const Cards& cards, const Scenario& scenario) {
-  std::vector<Split> splits;
-  for (const explore::CardSplit& split : explore::splits_of_layers(cards.nodes, cards.own)) {
-    splits.push_back({split.name(), split.overrides()});
-    // what trains adapters of packed matrices has one stage at work
-    if (split.tensor > 1 || !description::has_adapters(scenario.training.method) ||
-        scenario.training.gradient_accumulation == 1)
-      continue;
-    Split& one = splits.emplace_back(splits.back());
-    one.words += ", one stage at a time";
-    one.overrides.push_back("parallel.schedule=sequential");
+std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario) {
+  std::vector<CardSplit> splits;
+  // what trains adapters of packed matrices has one stage at work
+  const bool one_at_a_time = description::has_adapters(scenario.training.method) &&
+                             scenario.training.gradient_accumulation > 1;
+  for (CardSplit split : explore::splits_of_layers(cards.nodes, cards.own)) {
+    splits.push_back(split);
+    split.one_at_a_time = one_at_a_time && split.tensor == 1;
+    if (split.one_at_a_time) splits.push_back(split);
   }
   return splits;
 }
@@ -87,21 +80,21 @@ class Candidates {
       if (!alone) return;
       cards_ = Cards{alone->machine.nodes, alone->machine.gpu.count};
     }
-    const Split data{"", explore::split_by_data(cards_->nodes, cards_->own).overrides()};
-    const auto scenario = read(way, data.overrides);
+    const CardSplit data{.data = cards_->nodes * cards_->own};
+    const auto scenario = read(way, data.overrides());
     if (scenario) add(way, data, *scenario);
     if (!scenario && !alone) alone = read(way, {});
     if (!scenario && !alone) return;
     if (!way.splits_layers) return;
-    for (const Split& split : other_splits(*cards_, scenario ? *scenario : *alone))
-      if (const auto other = read(way, split.overrides)) add(way, split, *other);
+    for (const CardSplit& split : other_splits(*cards_, scenario ? *scenario : *alone))
+      if (const auto other = read(way, split.overrides())) add(way, split, *other);
   }
 
-  void add(const explore::Way& way, const Split& split, const Scenario& scenario) {
+  void add(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
     const bool runnable = explore::runs_with(scenario).runnable;
     for (const std::uint64_t batch : batches_for(way, scenario)) {
       Candidate& fresh = found_.emplace_back();
-      fresh.name = way.name + split.words;
+      fresh.name = way.name + split.name();
       fresh.scenario = scenario;
       fresh.scenario.training.micro_batch = batch;
       fresh.way = ways_;

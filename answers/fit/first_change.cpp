@@ -55,16 +55,13 @@ std::vector<FirstChange> for_long_samples(const Scenario& now,
   return all;
 }
 
-/// Gradients in host memory as the 16 bits that backward makes, in place of fp32 sums of them.
 std::optional<FirstChange> narrow_gradients(const Scenario& now,
                                             const std::vector<std::string>& overrides) {
-  if (!is_mixed(now.training.precision) || description::has_adapters(now.training.method) ||
-      name_path(overrides, "strategy.gradients.accumulation"))
-    return std::nullopt;
-  return FirstChange{
-      "strategy.gradients.accumulation fp16, DeepSpeed's data_types.grad_accum_dtype",
-      {"strategy.gradients.accumulation=fp16"},
-      "gradients.accumulation fp16"};
+  if (description::has_adapters(now.training.method)) return std::nullopt;  // theirs are small
+  const auto narrow = explore::narrow_gradients_of(now, overrides);
+  if (!narrow) return std::nullopt;
+  return FirstChange{narrow->words + ", " + narrow->such_as, narrow->overrides,
+                     "gradients.accumulation fp16"};
 }
 
 }  // namespace

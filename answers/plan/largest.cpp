@@ -205,8 +205,9 @@ Trial& nearest_miss(std::vector<Trial>& trials) {
 std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string& model,
                                  const std::string& with = "") {
   std::vector<Trial> trials;
+  const std::vector<Split> splits = splits_of(question);
   for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
-    for (const Split& split : splits_of(question)) {
+    for (const Split& split : splits) {
       Trial& trial = trials.emplace_back();
       trial.words = way.name + with + split.name;
       trial.overrides = {way.overrides};

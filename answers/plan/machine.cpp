@@ -27,7 +27,7 @@ namespace {
 /// two alone.
 const std::vector<std::uint64_t> batches_of_boxes = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
-/// Splits of layers among the cards of any box, each once, and without one.
+/// Splits of layers among the cards of any box, each once whatever its data, and without one.
 std::vector<explore::CardSplit> splits_of(const PriceList& list, const Way& way) {
   std::vector<explore::CardSplit> splits = {{}};
   if (!way.splits_layers) return splits;
@@ -35,10 +35,8 @@ std::vector<explore::CardSplit> splits_of(const PriceList& list, const Way& way)
   for (const scenarios::Box& box : boxes_of(list)) counts.insert(box.gpus);
   std::set<std::string> seen;
   for (const std::uint64_t own : counts)
-    for (explore::CardSplit split : explore::splits_of_layers(1, own)) {
-      split.data = 1;
+    for (const explore::CardSplit& split : explore::splits_of_layers(1, own))
       if (seen.insert(split.name()).second) splits.push_back(split);
-    }
   return splits;
 }
 

@@ -85,7 +85,7 @@ std::vector<Split> splits_of(const PlanQuestion& question) {
   const auto add = [&splits](const explore::CardSplit& split) {
     splits.push_back({split.name(), split.overrides(), split.data});
   };
-  add(explore::split_by_data(nodes, own));
+  add({.data = nodes * own});
   for (const explore::CardSplit& split : explore::splits_of_layers(nodes, own)) add(split);
   return splits;
 }

@@ -55,8 +55,9 @@ void drop_refused_splits(std::vector<Trial>& trials) {
 std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& model,
                              const std::string& with = "") {
   std::vector<Trial> trials;
+  const std::vector<Split> splits = splits_of(question);
   for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
-    for (const Split& split : splits_of(question))
+    for (const Split& split : splits)
       for (const BatchSplit& batch : batches_of(question, split.data)) {
         Trial& trial = trials.emplace_back();
         trial.words = way.name + with + split.name + batch.name;

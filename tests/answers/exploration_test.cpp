@@ -1,6 +1,6 @@
 #include "answers/explore/exploration.hpp"
 
-#include "sim/plugin.hpp"
+#include "tests/answers/simulator.hpp"
 #include "tests/reports/samples.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
@@ -13,11 +13,6 @@ using explore::Database;
 using explore::Store;
 using nlohmann::json;
 using testing::HasSubstr;
-
-const explore::Backend& sim() {
-  static const explore::Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 /// A database with one space of two accepted points, of which the faster is on the front, and two
 /// that do not fit.

@@ -1,10 +1,7 @@
-#include "answers/fit/box.hpp"
 #include "answers/fit/first_change.hpp"
-#include "answers/fit/fit.hpp"
 #include "explore/runs_with.hpp"
 #include "reports/result/way.hpp"
-#include "scenarios/part_catalogue.hpp"
-#include "sim/plugin.hpp"
+#include "tests/answers/fit_questions.hpp"
 
 #include <gmock/gmock.h>
 
@@ -12,17 +9,10 @@
 namespace spillway::answers::fit_change_test {
 namespace {
 
-const explore::Backend& sim() {
-  static const explore::Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
-
 // 64 GiB have no room for gradients until the update; with 96 all systems but few wait for drives a
 // sixteenth as often.
 TEST(FitChange, BringsMoreSamplesAStepWhereTodaysMemoryHasNoRoomForThem) {
-  FitQuestion question;
-  question.model = "qwen2.5-7b";
-  question.machine = box_of({"4090", "64G", "2T"}, scenarios::part_catalogue()).machine;
+  FitQuestion question = about("qwen2.5-7b", {"4090", "64G", "2T"});
   const FitAnswer answer = fit(sim(), question);
   ASSERT_TRUE(answer.runnable && answer.change && answer.change->tokens_per_s);
   EXPECT_FALSE(answer.more_samples);
@@ -40,9 +30,7 @@ TEST(FitChange, BringsMoreSamplesAStepWhereTodaysMemoryHasNoRoomForThem) {
 
 // Gemini's step of one sample moves all states; with sixteen the box trains many times as fast.
 TEST(FitChange, SaysWhatMoreSamplesAStepBringOnTheBoxThatMakesItFit) {
-  FitQuestion question;
-  question.model = "qwen3-14b";
-  question.machine = box_of({"3090", "64G", "2T"}, scenarios::part_catalogue()).machine;
+  FitQuestion question = about("qwen3-14b", {"3090", "64G", "2T"});
   const FitAnswer answer = fit(sim(), question);
   ASSERT_TRUE(!answer.runnable && answer.change && answer.change->more_samples);
   EXPECT_GT(answer.change->more_samples->tokens_per_s, 5 * answer.change->tokens_per_s.value());
@@ -54,10 +42,7 @@ TEST(FitChange, SaysWhatMoreSamplesAStepBringOnTheBoxThatMakesItFit) {
 // for them, and its answer is that of the same box on that board.
 TEST(FitChange, IsABoardWhereItsSlotsHoldTheDrivesUp) {
   const auto on = [](const std::string& board) {
-    FitQuestion question;
-    question.model = "llama-3.1-8b";
-    question.machine =
-        box_of({"4090", "64G", "T705 2TBx4", board}, scenarios::part_catalogue()).machine;
+    FitQuestion question = about("llama-3.1-8b", {"4090", "64G", "T705 2TBx4", board});
     question.systems = {"zero_infinity"};
     return fit(sim(), question);
   };
@@ -70,9 +55,7 @@ TEST(FitChange, IsABoardWhereItsSlotsHoldTheDrivesUp) {
 
 // Whole logits take the room of larger micro-batches.
 TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
-  FitQuestion question;
-  question.model = "qwen3-4b";
-  question.machine = box_of({"4090", "64G", "2T"}, scenarios::part_catalogue()).machine;
+  FitQuestion question = about("qwen3-4b", {"4090", "64G", "2T"});
   question.runnable = true;
   const FitAnswer answer = fit(sim(), question);
   ASSERT_TRUE(answer.runnable && answer.fused_loss && answer.fused_loss->tokens_per_s);
@@ -88,9 +71,7 @@ TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
 
 // 122 GiB of fp32 gradients are what 128 GiB of host memory have no room for: 16 bits are free.
 TEST(FitChange, NarrowsGradientsBeforeItSellsMemory) {
-  FitQuestion question;
-  question.model = "qwen2.5-32b";
-  question.machine = box_of({"3090x2", "128G", "2Tx2"}, scenarios::part_catalogue()).machine;
+  FitQuestion question = about("qwen2.5-32b", {"3090x2", "128G", "2Tx2"});
   question.runnable = true;
   const FitAnswer answer = fit(sim(), question);
   EXPECT_FALSE(answer.runnable);
@@ -101,9 +82,7 @@ TEST(FitChange, NarrowsGradientsBeforeItSellsMemory) {
 
 // An 8B's activations in host memory cost less time than what makes them again.
 TEST(FitChange, TriesActivationsInHostMemory) {
-  FitQuestion question;
-  question.model = "llama-3.1-8b";
-  question.machine = box_of({"4090", "128G", "2T"}, scenarios::part_catalogue()).machine;
+  FitQuestion question = about("llama-3.1-8b", {"4090", "128G", "2T"});
   question.overrides = {"training.method=lora", "training.loss=fused",
                         "training.fused_kernels=true"};
   const FitAnswer answer = fit(sim(), question);
@@ -126,9 +105,7 @@ TEST(FreeChanges, SplitASampleOverAsManyGpusAsCanShareItsHeads) {
 
 // One tensor of all experts is not quantised: as modules they take a quarter of the host memory.
 TEST(FitChange, PacksExpertsBeforeItSellsMemory) {
-  FitQuestion question;
-  question.model = "mixtral-8x7b";
-  question.machine = box_of({"4090", "128G", "2T"}, scenarios::part_catalogue()).machine;
+  FitQuestion question = about("mixtral-8x7b", {"4090", "128G", "2T"});
   question.runnable = true;
   question.overrides = {"training.method=qlora"};
   const FitAnswer answer = fit(sim(), question);
@@ -151,9 +128,7 @@ TEST(FitChange, PacksExpertsBeforeItSellsMemory) {
 
 // Checkpoints of a long sample have no room on the GPU, which costs nothing to mend.
 TEST(FitChange, MovesCheckpointsOrSplitsSamplesBeforeItSellsALargerCard) {
-  FitQuestion question;
-  question.model = "llama-3.1-8b";
-  question.machine = box_of({"3090x2", "128G", "2T"}, scenarios::part_catalogue()).machine;
+  FitQuestion question = about("llama-3.1-8b", {"3090x2", "128G", "2T"});
   question.context = 65536;
   question.runnable = true;
   question.overrides = {"training.method=qlora", "training.loss=fused"};

@@ -5,11 +5,10 @@
 #include "answers/fit/search.hpp"
 #include "reports/result/way.hpp"
 #include "reports/result/what_if.hpp"
-#include "scenarios/part_catalogue.hpp"
 #include "scenarios/schema_check.hpp"
-#include "sim/plugin.hpp"
 #include "strategies/bounds/mandatory.hpp"
 #include "strategies/systems/catalogue.hpp"
+#include "tests/answers/fit_questions.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
@@ -21,18 +20,6 @@ namespace spillway::answers {
 namespace {
 
 using nlohmann::json;
-
-const explore::Backend& sim() {
-  static const explore::Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
-
-FitQuestion about(const std::string& model, const BoxWords& words) {
-  FitQuestion question;
-  question.model = model;
-  question.machine = box_of(words, scenarios::part_catalogue()).machine;
-  return question;
-}
 
 /// Of a job at the usual context: what fit takes where nobody says anything of the trainer.
 const json plain_training = {

@@ -3,7 +3,7 @@
 #include "answers/plan/largest.hpp"
 #include "answers/plan/machine.hpp"
 #include "answers/plan/settings.hpp"
-#include "sim/plugin.hpp"
+#include "tests/answers/simulator.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,11 +18,6 @@ namespace {
 using answer::Trial;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const explore::Backend& sim() {
-  static const explore::Backend backend{"sim", sim::open_sim_machine, sim::prepare_sim};
-  return backend;
-}
 
 PlanQuestion adapters_of_8b(const std::vector<std::string>& systems) {
   PlanQuestion question;

@@ -16,15 +16,11 @@ inline const Backend& sim() {
 
 /// Reads the scenario with further overrides.
 inline Resolve resolver(const nlohmann::json& scenario) {
-  return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
-    try {
-      return scenarios::read_scenario(scenario, more, known_systems(),
-                                      scenarios::Refuse::what_cannot_run)
-          .scenario;
-    } catch (const description::ScenarioError&) {
-      return std::nullopt;
-    }
-  };
+  return resolving([scenario](const std::vector<std::string>& more) {
+    return scenarios::read_scenario(scenario, more, known_systems(),
+                                    scenarios::Refuse::what_cannot_run)
+        .scenario;
+  });
 }
 
 }  // namespace spillway::explore
