@@ -5,6 +5,7 @@
 #include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace spillway::explore {
 
@@ -135,42 +136,63 @@ std::vector<Overrides> changes_of(const Scenario& scenario, const result::Result
   return changes;
 }
 
-/// Simulates those that the scenario takes.
-void simulate_trials(const Backend& backend, const Resolve& resolve, std::vector<Trial>& trials) {
-  std::vector<Scenario> scenarios;
-  std::vector<Trial*> ready;
-  for (Trial& trial : trials) {
-    if (!backend.goes_on()) return;
-    auto scenario = resolve(trial.overrides);
-    if (!scenario) continue;
-    scenario->run.steps = 1;  // equal steps repeat to 0.1 %
-    scenarios.push_back(std::move(*scenario));
-    ready.push_back(&trial);
-  }
-  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
-  for (std::size_t i = 0; i < ready.size(); ++i) ready[i]->result = outcomes[i].result;
-}
+/// Each setting beside those that `base` has, once.
+class FurtherSettings {
+ public:
+  FurtherSettings(const Backend& backend, const Resolve& resolve)
+      : backend_(backend), resolve_(resolve) {}
 
-/// Each setting beside those that `base` has, and a fused loss; beside that also those that have no
-/// room without it.
-std::vector<Trial> further(const Backend& backend, const Resolve& resolve, const Overrides& base,
-                           const result::Result& result) {
-  const Scenario scenario = scenario_of(result);
-  std::vector<Trial> trials;
-  for (const Overrides& change : changes_of(scenario, result))
-    trials.push_back(with_more(base, change));
-  const auto fused = fused_of(scenario);
-  if (fused) trials.push_back(with_more(base, fused->overrides));
-  simulate_trials(backend, resolve, trials);
-  if (!fused) return trials;
-  std::vector<Trial> beside_fused;
-  for (const Trial& trial : trials)
-    if (trial.result && !trial.fits())
-      beside_fused.push_back(with_more(trial.overrides, fused->overrides));
-  simulate_trials(backend, resolve, beside_fused);
-  trials.insert(trials.end(), beside_fused.begin(), beside_fused.end());
-  return trials;
-}
+  /// Settings beside those that `base` has, of which a run is known, and a fused loss; beside that
+  /// also those that have no room without it. Bounds leave out what is no shorter step than `base`,
+  /// and what came before is not tried again.
+  std::vector<Trial> beside(const Overrides& base, const result::Result& run) {
+    const Scenario scenario = scenario_of(run);
+    const Effort effort{WhenFull::stop, true, false, run.tokens_per_s / worth};
+    std::vector<Trial> trials;
+    for (const Overrides& change : changes_of(scenario, run)) add(with_more(base, change), trials);
+    const auto fused = fused_of(scenario);
+    if (fused) add(with_more(base, fused->overrides), trials);
+    simulate(trials, effort);
+    if (!fused) return trials;
+    std::vector<Trial> beside_fused;
+    for (const Trial& trial : trials)
+      if (trial.ruled_out || (trial.result && !trial.fits()))
+        add(with_more(trial.overrides, fused->overrides), beside_fused);
+    simulate(beside_fused, effort);
+    trials.insert(trials.end(), beside_fused.begin(), beside_fused.end());
+    return trials;
+  }
+
+ private:
+  void add(Trial trial, std::vector<Trial>& trials) {
+    Overrides key = trial.overrides;
+    std::sort(key.begin(), key.end());
+    if (tried_.insert(std::move(key)).second) trials.push_back(std::move(trial));
+  }
+
+  /// Those that the scenario takes.
+  void simulate(std::vector<Trial>& trials, const Effort& effort) const {
+    std::vector<Scenario> scenarios;
+    std::vector<Trial*> ready;
+    for (Trial& trial : trials) {
+      if (!backend_.goes_on()) return;
+      auto scenario = resolve_(trial.overrides);
+      if (!scenario) continue;
+      scenario->run.steps = 1;  // equal steps repeat to 0.1 %
+      scenarios.push_back(std::move(*scenario));
+      ready.push_back(&trial);
+    }
+    std::vector<Outcome> outcomes = simulate_all(backend_, scenarios, 0, default_limit_s, effort);
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      ready[i]->result = std::move(outcomes[i].result);
+      ready[i]->ruled_out = outcomes[i].ruled_out;
+    }
+  }
+
+  const Backend& backend_;
+  const Resolve& resolve_;
+  std::set<Overrides> tried_;
+};
 
 /// Those that make a step shorter and run with a program if the others do; the shortest first.
 std::vector<Trial> helpful(const std::vector<Trial>& trials, const result::Result& result) {
@@ -204,10 +226,9 @@ std::vector<Trial> without_alternatives(const std::vector<Trial>& good) {
 }
 
 /// The best setting with others beside it, one at a time, as long as one makes a step shorter.
-Trial best_combination(const Backend& backend, const Resolve& resolve, Trial best) {
+Trial best_combination(const Backend& backend, FurtherSettings& further, Trial best) {
   for (std::size_t round = 1; round < most_combined && backend.goes_on(); ++round) {
-    std::vector<Trial> better =
-        helpful(further(backend, resolve, best.overrides, *best.result), *best.result);
+    std::vector<Trial> better = helpful(further.beside(best.overrides, *best.result), *best.result);
     if (better.empty()) break;
     best = std::move(better.front());
   }
@@ -219,10 +240,11 @@ Trial best_combination(const Backend& backend, const Resolve& resolve, Trial bes
 std::vector<FasterSettings> faster_settings(const Backend& backend, const result::Result& result,
                                             const Resolve& resolve) {
   if (!result.feasible() || result.io_bench.is_object()) return {};
-  const std::vector<Trial> good = helpful(further(backend, resolve, {}, result), result);
+  FurtherSettings further(backend, resolve);
+  const std::vector<Trial> good = helpful(further.beside({}, result), result);
   if (good.empty()) return {};
   std::vector<Trial> said = without_alternatives(good);
-  Trial best = best_combination(backend, resolve, good.front());
+  Trial best = best_combination(backend, further, good.front());
   if (best.overrides != good.front().overrides) said.insert(said.begin(), std::move(best));
   said.resize(std::min(said.size(), most_said));
   std::vector<FasterSettings> all;

@@ -2,6 +2,7 @@
 
 #include "explore/best_plan.hpp"
 #include "explore/child_pool.hpp"
+#include "explore/most_tokens.hpp"
 #include "explore/runs_with.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
@@ -42,6 +43,10 @@ Outcome attempt(const Backend& backend, const description::Scenario& scenario, c
                 result::Trace* trace) {
   Outcome outcome;
   try {
+    if (effort.least_tokens_per_s && most_tokens_per_s(scenario) < *effort.least_tokens_per_s) {
+      outcome.ruled_out = true;
+      return outcome;
+    }
     outcome.result = simulate(backend, scenario, trace, effort);
   } catch (const description::ScenarioError& error) {
     outcome.complaints = error.complaints();
@@ -58,6 +63,7 @@ Outcome attempt(const Backend& backend, const description::Scenario& scenario, c
 nlohmann::json outcome_json(const Outcome& outcome) {
   if (outcome.result) return {{"result", *outcome.result}};
   if (!outcome.failure.empty()) return {{"failure", outcome.failure}};
+  if (outcome.ruled_out) return {{"ruled_out", true}};
   return {{"errors", outcome.complaints}};
 }
 
@@ -78,6 +84,7 @@ Outcome outcome_of(const nlohmann::json& json) {
   if (json.contains("result")) outcome.result = json["result"].get<result::Result>();
   if (json.contains("failure")) outcome.failure = json["failure"];
   if (json.contains("errors")) json["errors"].get_to(outcome.complaints);
+  outcome.ruled_out = json.contains("ruled_out");
   return outcome;
 }
 

@@ -23,9 +23,10 @@ struct Outcome {
   /// A device's, a time-out's, no process or no memory, or one that is_bug: a bug's or a crash's.
   std::string failure;
   bool not_tried = false;  ///< ended by a Watch before it was done; `failure` says so
+  bool ruled_out = false;  ///< by its bound (Effort::least_tokens_per_s): it was not simulated
 
   /// Else another try may answer.
-  bool answered() const { return result.has_value() || !complaints.empty(); }
+  bool answered() const { return result.has_value() || !complaints.empty() || ruled_out; }
 };
 
 /// The result of an outcome that has one.
@@ -80,6 +81,8 @@ struct Effort {
   /// Beside the plan for all of the machine those for less (lower_plans.hpp), the best of them all.
   bool lower_plans = true;
   bool decision = false;  ///< the result holds what was decided, for replay()
+  /// attempt() leaves out what bounds say has no room, or fewer tokens per second than these, > 0.
+  std::optional<double> least_tokens_per_s = std::nullopt;
 };
 
 /// Simulates `scenario` in this process.
@@ -117,7 +120,7 @@ result::Result with_lower_plans(const Backend& backend, const description::Scena
 Outcome attempt(const Backend& backend, const description::Scenario& scenario,
                 const Effort& effort = {}, result::Trace* trace = nullptr);
 
-/// {"result"}, {"errors"} or {"failure"}.
+/// {"result"}, {"errors"}, {"failure"} or {"ruled_out"}.
 nlohmann::json outcome_json(const Outcome& outcome);
 /// Reads it.
 Outcome outcome_of(const nlohmann::json& json);

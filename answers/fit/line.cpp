@@ -1,43 +1,8 @@
 #include "answers/fit/line.hpp"
 
-#include "strategies/bounds/mandatory.hpp"
-#include "strategies/decide/lohan_plan.hpp"
-#include "strategies/run/counting_probe.hpp"
-
-#include <algorithm>
-#include <limits>
+#include "explore/most_tokens.hpp"
 
 namespace spillway::answers {
-
-using description::Scenario;
-
-namespace {
-
-double tokens_of(const Scenario& scenario) {
-  const description::Training& training = scenario.training;
-  return static_cast<double>(training.micro_batch * training.gradient_accumulation *
-                             scenario.parallel.data * training.sequence);
-}
-
-/// Whether no amount of swapping leaves room on the GPU.
-bool swaps_in_vain(const Scenario& scenario) {
-  if (scenario.strategy.activations.policy != description::ActivationPolicy::swap) return false;
-  const strategies::Prepared prepared = strategies::prepare(scenario);
-  return !strategies::some_swap_fits_gpu(scenario, prepared, strategies::counting_probe());
-}
-
-/// Candidate::most_tokens_per_s
-double most_of(const Scenario& scenario) {
-  constexpr double none = std::numeric_limits<double>::infinity();
-  if (strategies::operator_too_large(scenario)) return 0;
-  const auto mandatory = strategies::Mandatory::of(scenario);
-  if (!mandatory) return none;
-  if (mandatory->too_small(scenario.machine) || swaps_in_vain(scenario)) return 0;
-  const double step_s = mandatory->step_s(scenario);
-  return step_s > 0 ? tokens_of(scenario) / step_s : none;
-}
-
-}  // namespace
 
 double Gap::most_tokens_per_s() const {
   if (!open()) return 0;
@@ -75,7 +40,7 @@ bool worth_simulating(double tokens_per_s, double least) {
 std::vector<double> next_bounds(const Line& line) {
   const auto bound = [&](std::size_t i) {
     const auto& known = line.candidates[i].most_tokens_per_s;
-    return known ? *known : most_of(line.candidates[i].scenario);
+    return known ? *known : explore::most_tokens_per_s(line.candidates[i].scenario);
   };
   std::size_t out = line.at, first = line.candidates.size() - 1;
   if (const double most = bound(out); most > 0) return {most};
@@ -101,7 +66,7 @@ Gap narrowed(const Line& line, double least, std::uint64_t& bounded) {
   Gap& gap = own.gap;
   while (worth_simulating(gap.most_tokens_per_s(), least)) {
     if (!gap.most_of_middle) {
-      gap.most_of_middle = most_of(own.middle().scenario);
+      gap.most_of_middle = explore::most_tokens_per_s(own.middle().scenario);
       ++bounded;
     }
     const double most = *gap.most_of_middle;

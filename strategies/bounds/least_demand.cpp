@@ -14,25 +14,16 @@ void keep_less(Number& least, const Number& other) {
 }
 
 void keep_least(RankDemand& least, const RankDemand& other) {
-  for (const auto member :
-       {&RankDemand::flops, &RankDemand::pass_bytes, &RankDemand::other_bytes,
-        &RankDemand::update_bytes, &RankDemand::updated, &RankDemand::side_bytes})
-    keep_less(least.*member, other.*member);
-  least.recompute_flops = std::max(least.recompute_flops, other.recompute_flops);
-  for (const auto member :
-       {&RankDemand::kernels, &RankDemand::side_kernels, &RankDemand::h2d, &RankDemand::d2h,
-        &RankDemand::pageable_h2d, &RankDemand::pageable_d2h, &RankDemand::gpu_copies,
-        &RankDemand::collectives, &RankDemand::sent, &RankDemand::to_peers, &RankDemand::to_nodes,
-        &RankDemand::handed_to_nodes})
-    keep_less(least.*member, other.*member);
+  const double recomputed = std::max(least.recompute_flops, other.recompute_flops);
+  for (const auto member : RankDemand::amounts()) keep_less(least.*member, other.*member);
+  for (const auto member : RankDemand::counts()) keep_less(least.*member, other.*member);
+  least.recompute_flops = recomputed;  // whose products a planner may spare
 }
 
 void keep_least(PhaseDemand& least, const PhaseDemand& other) {
   for (std::size_t i = 0; i < least.ranks.size(); ++i) keep_least(least.ranks[i], other.ranks[i]);
   for (std::size_t i = 0; i < least.storages.size(); ++i)
-    for (const auto member : {&StorageDemand::reads, &StorageDemand::writes, &StorageDemand::read,
-                              &StorageDemand::written, &StorageDemand::inside_read,
-                              &StorageDemand::inside_written, &StorageDemand::elements})
+    for (const auto member : StorageDemand::counts())
       keep_less(least.storages[i].*member, other.storages[i].*member);
   for (std::size_t work = 0; work < cpu_work_count; ++work) {
     keep_less(least.cpu_elements[work], other.cpu_elements[work]);

@@ -201,11 +201,10 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the stand-in of a planned system cannot run such a job
   }
-  MachineSetup setup = setup_for((*decision)->scenario, false, false, fold);
-  setup.folds_micro_batches = false;
-  CountingMachine machine(std::move(setup));
+  CountingMachine machine(setup_for((*decision)->scenario, false, false, fold));
   machine.trust_order();
   const result::Result result = run(machine, *decision, "counting");
+  if (machine.micro_batches_differ()) return of(scenario, Fold::nothing);
   if (!result.feasible()) return std::nullopt;
   Mandatory mandatory;
   mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);

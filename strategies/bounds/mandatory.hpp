@@ -25,7 +25,8 @@ struct MandatoryBytes {
 class Mandatory {
  public:
   /// Counts the demand on a machine without limits, the least of two steps.
-  ///   fold    Fold::equals: of ranks that do the same one is counted for all
+  ///   fold    Fold::equals: of ranks that do the same one is counted for all, and of the
+  ///           micro-batches of a step that are equal a few
   ///   Result  nothing for what trains nothing, and where no such run exists
   ///   Throws  InternalError
   static std::optional<Mandatory> of(const description::Scenario& scenario,

@@ -10,15 +10,46 @@ Demand Demand::of_alike(std::uint64_t count) const {
   for (PhaseDemand& phase : all.phases) {
     phase.ranks.resize(count, phase.ranks.front());
     for (StorageDemand& storage : phase.storages)
-      for (const auto member : {&StorageDemand::reads, &StorageDemand::writes, &StorageDemand::read,
-                                &StorageDemand::written, &StorageDemand::inside_read,
-                                &StorageDemand::inside_written, &StorageDemand::elements})
-        storage.*member *= count;
+      for (const auto member : StorageDemand::counts()) storage.*member *= count;
     for (std::uint64_t& elements : phase.cpu_elements) elements *= count;
     for (std::uint64_t& traffic : phase.cpu_traffic) traffic *= count;
     phase.host_copies *= count;
   }
   return all;
+}
+
+namespace {
+
+template <class Number>
+void add_difference(Number& sum, const Number& earlier, const Number& later, std::uint64_t times) {
+  sum += (later - earlier) * static_cast<Number>(times);
+}
+
+void add_phase(PhaseDemand& sum, const PhaseDemand& earlier, const PhaseDemand& later,
+               std::uint64_t times) {
+  const auto add = [&](const auto& members, auto& into, const auto& from, const auto& to) {
+    for (std::size_t i = 0; i < into.size(); ++i)
+      for (const auto member : members)
+        add_difference(into[i].*member, from[i].*member, to[i].*member, times);
+  };
+  add(RankDemand::amounts(), sum.ranks, earlier.ranks, later.ranks);
+  add(RankDemand::counts(), sum.ranks, earlier.ranks, later.ranks);
+  add(StorageDemand::counts(), sum.storages, earlier.storages, later.storages);
+  for (std::size_t work = 0; work < cpu_work_count; ++work) {
+    add_difference(sum.cpu_elements[work], earlier.cpu_elements[work], later.cpu_elements[work],
+                   times);
+    add_difference(sum.cpu_traffic[work], earlier.cpu_traffic[work], later.cpu_traffic[work],
+                   times);
+  }
+  add_difference(sum.host_copies, earlier.host_copies, later.host_copies, times);
+}
+
+}  // namespace
+
+void Demand::add(const Demand& earlier, const Demand& later, std::uint64_t times) {
+  operations += (later.operations - earlier.operations) * times;
+  for (std::size_t phase = 0; phase < phases.size(); ++phase)
+    add_phase(phases[phase], earlier.phases[phase], later.phases[phase], times);
 }
 
 CountingMachine::CountingMachine(const description::Scenario& scenario)
@@ -61,6 +92,16 @@ void CountingMachine::loop() {
       finish(next);
     scheduler_.drain();
   }
+}
+
+bool CountingMachine::leave_out(std::uint64_t micro_batches) {
+  const bool equal = Machine::leave_out(micro_batches);
+  if (equal)  // the last one's mark is behind these two
+    demands_.at(recorder().steps().size() - 1)
+        .add(marks_.at(marks_.size() - 3), marks_.at(marks_.size() - 2), micro_batches);
+  marks_.clear();
+  differ_ = differ_ || !equal;
+  return equal;
 }
 
 Demand& CountingMachine::running_step() {

@@ -26,7 +26,23 @@ struct RankDemand {
   std::uint64_t collectives = 0, sent = 0;           ///< bytes: of the whole; of the view
   std::uint64_t to_peers = 0, to_nodes = 0;          ///< bytes sent in collectives
   std::uint64_t handed_to_nodes = 0;                 ///< of `sent`, bytes to other nodes
+
+  /// All of the above.
+  static constexpr std::array<double RankDemand::*, 7> amounts();
+  static constexpr std::array<std::uint64_t RankDemand::*, 12> counts();
 };
+
+constexpr std::array<double RankDemand::*, 7> RankDemand::amounts() {
+  return {&RankDemand::flops,       &RankDemand::recompute_flops, &RankDemand::pass_bytes,
+          &RankDemand::other_bytes, &RankDemand::update_bytes,    &RankDemand::updated,
+          &RankDemand::side_bytes};
+}
+constexpr std::array<std::uint64_t RankDemand::*, 12> RankDemand::counts() {
+  return {&RankDemand::kernels,    &RankDemand::side_kernels, &RankDemand::h2d,
+          &RankDemand::d2h,        &RankDemand::pageable_h2d, &RankDemand::pageable_d2h,
+          &RankDemand::gpu_copies, &RankDemand::collectives,  &RankDemand::sent,
+          &RankDemand::to_peers,   &RankDemand::to_nodes,     &RankDemand::handed_to_nodes};
+}
 
 /// What all ranks of a node ask of one storage in one phase.
 struct StorageDemand {
@@ -34,7 +50,16 @@ struct StorageDemand {
   std::uint64_t read = 0, written = 0;                ///< bytes through the host or to the GPU
   std::uint64_t inside_read = 0, inside_written = 0;  ///< bytes of near-storage kernels
   std::uint64_t elements = 0;                         ///< of near-storage Adam
+
+  /// All of the above.
+  static constexpr std::array<std::uint64_t StorageDemand::*, 7> counts();
 };
+
+constexpr std::array<std::uint64_t StorageDemand::*, 7> StorageDemand::counts() {
+  return {&StorageDemand::reads,   &StorageDemand::writes,      &StorageDemand::read,
+          &StorageDemand::written, &StorageDemand::inside_read, &StorageDemand::inside_written,
+          &StorageDemand::elements};
+}
 
 /// What one phase asks of every resource of a node; an operation counts in the phase that issued
 /// it.
@@ -53,6 +78,8 @@ struct Demand {
 
   /// Of so many ranks that do the same as the only one that was counted.
   Demand of_alike(std::uint64_t count) const;
+  /// Adds what came from `earlier` to `later`, `times` over: all three of one step.
+  void add(const Demand& earlier, const Demand& later, std::uint64_t times);
 
   PhaseDemand& of(result::Phase phase) { return phases[static_cast<std::size_t>(phase)]; }
   const PhaseDemand& of(result::Phase phase) const {
@@ -71,6 +98,8 @@ class CountingMachine final : public Machine {
   /// Demand of each step that has begun, of the ranks that run: step i ends at the i-th
   /// step_ended(). What ran before the first is in step 0.
   const std::vector<Demand>& demands() const { return demands_; }
+  /// Micro-batches that were taken for equal are not: demands() lacks those that were left out.
+  bool micro_batches_differ() const { return differ_; }
 
  private:
   void start(Operation& operation) override;
@@ -78,11 +107,15 @@ class CountingMachine final : public Machine {
   void loop() override;
   void cancel_all() override { running_.clear(); }
   double now_s() const override { return 0; }
+  void note_micro_batch() override { marks_.push_back(running_step()); }
+  bool leave_out(std::uint64_t micro_batches) override;
   Demand& running_step();
   void count(const Operation& operation, PhaseDemand& demand);
 
   std::deque<Operation*> running_;
   std::vector<Demand> demands_;
+  std::vector<Demand> marks_;  ///< of the running step, where a micro-batch has ended
+  bool differ_ = false;
 };
 
 }  // namespace spillway::strategies

@@ -67,7 +67,7 @@ void Steps::micro_batch_ended() {
 /// The micro-batches for which others of the step that has just ended stand. The set-up has none.
 void Steps::add_left_out() {
   const std::uint64_t left_out = micro_batches_ - micro_batches();
-  if (begun_ > 0 && left_out > 0 && !machine_.recorder().leave_out(left_out)) machine_.is_unlike();
+  if (begun_ > 0 && left_out > 0 && !machine_.leave_out(left_out)) machine_.is_unlike();
 }
 
 /// Steps done so far: begun_ counts the set-up as well.

@@ -91,6 +91,7 @@ void Machine::micro_batch_ended() {
   std::vector<std::uint64_t> held{unfinished_};
   for (std::uint32_t tier = 0; tier < ledger_.tiers(); ++tier) held.push_back(ledger_.used(tier));
   recorder_.micro_batch_ended(now_s(), std::move(held));
+  note_micro_batch();
 }
 
 void Machine::enter(Rank rank, result::Phase phase) { recorder_.enter(rank, phase, now_s()); }

@@ -182,6 +182,9 @@ class Machine : public BlockOwner {
   bool folds_micro_batches() const { return setup_.folds_micro_batches; }
   /// All ranks have ended a micro-batch of the step.
   void micro_batch_ended();
+  /// The step that has just ended has so many micro-batches more, like the last but one that ran.
+  ///   Result  false where those that ran are not equal
+  virtual bool leave_out(std::uint64_t micro_batches) { return recorder_.leave_out(micro_batches); }
   /// What was taken for equal is not: the run says nothing, and has to be repeated with
   /// Fold::nothing.
   void is_unlike() { unlike_ = true; }
@@ -229,6 +232,8 @@ class Machine : public BlockOwner {
   /// Forgets everything in flight; the base releases the operations afterwards.
   virtual void cancel_all() = 0;
   virtual double now_s() const = 0;
+  /// A micro-batch has ended, for machines that keep sums of their own.
+  virtual void note_micro_batch() {}
   /// What the operation that was just issued computes, for machines that do.
   virtual void accept(Operation&, std::span<const GpuKernel>) {}
   virtual void accept(Operation&, const CpuKernel&) {}

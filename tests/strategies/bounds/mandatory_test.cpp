@@ -46,11 +46,13 @@ std::vector<description::Scenario> on_ranks(const std::vector<std::string>& rank
   return all;
 }
 
-TEST(Mandatory, CountsOneRankForAllThatAreAlike) {
+TEST(Mandatory, CountsOnceWhatIsEqual) {
   using Ranks = std::vector<std::string>;
   for (const Ranks& ranks : {Ranks{"parallel.data=4"},
                              {"parallel.tensor=4"},
-                             {"parallel.data=2", "parallel.tensor=2"}}) {
+                             {"parallel.data=2", "parallel.tensor=2"},
+                             {"training.gradient_accumulation=9"},
+                             {"parallel.data=4", "training.gradient_accumulation=8"}}) {
     const std::vector<description::Scenario> all = on_ranks(ranks);
     EXPECT_GT(all.size(), 5u) << ranks.front();
     for (const description::Scenario& scenario : all) {

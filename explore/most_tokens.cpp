@@ -1,0 +1,40 @@
+#include "explore/most_tokens.hpp"
+
+#include "strategies/bounds/mandatory.hpp"
+#include "strategies/decide/lohan_plan.hpp"
+#include "strategies/run/counting_probe.hpp"
+
+#include <limits>
+
+namespace spillway::explore {
+
+using description::Scenario;
+
+namespace {
+
+double tokens_of(const Scenario& scenario) {
+  const description::Training& training = scenario.training;
+  return static_cast<double>(training.micro_batch * training.gradient_accumulation *
+                             scenario.parallel.data * training.sequence);
+}
+
+/// Whether no amount of swapping leaves room on the GPU.
+bool swaps_in_vain(const Scenario& scenario) {
+  if (scenario.strategy.activations.policy != description::ActivationPolicy::swap) return false;
+  const strategies::Prepared prepared = strategies::prepare(scenario);
+  return !strategies::some_swap_fits_gpu(scenario, prepared, strategies::counting_probe());
+}
+
+}  // namespace
+
+double most_tokens_per_s(const Scenario& scenario) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  if (strategies::operator_too_large(scenario)) return 0;
+  const auto mandatory = strategies::Mandatory::of(scenario);
+  if (!mandatory) return none;
+  if (mandatory->too_small(scenario.machine) || swaps_in_vain(scenario)) return 0;
+  const double step_s = mandatory->step_s(scenario);
+  return step_s > 0 ? tokens_of(scenario) / step_s : none;
+}
+
+}  // namespace spillway::explore
