@@ -10,7 +10,8 @@
 namespace spillway::e2e {
 namespace {
 
-/// What `spillway arguments` shows on a terminal of `columns`, which has colours unless NO_COLOR.
+/// What `spillway arguments` shows on a terminal of `columns`, which has colours unless NO_COLOR;
+/// not its progress, which is on the same line as what follows it.
 std::string shown(const std::string& arguments, unsigned short columns, bool colours) {
   int terminal = -1;
   winsize size{};
@@ -20,7 +21,7 @@ std::string shown(const std::string& arguments, unsigned short columns, bool col
   if (child == 0) {
     const std::string line = "unset COLUMNS NO_COLOR; TERM=xterm; export TERM; " +
                              std::string(colours ? "" : "NO_COLOR=1; export NO_COLOR; ") + "'" +
-                             SPILLWAY_PROGRAM + "' " + arguments;
+                             SPILLWAY_PROGRAM + "' " + arguments + " 2>/dev/null";
     if (::chdir(SPILLWAY_SOURCE_DIR) == 0) execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     _exit(127);
   }
