@@ -67,23 +67,30 @@ void add_sequence_parallel(const Scenario& scenario, std::vector<Change>& change
     changes.push_back({"parallel.sequence_parallel true", {"parallel.sequence_parallel=true"}});
 }
 
+/// Both, the second applied after the first.
+Change beside(const Change& one, const Change& other) {
+  Change both{one.words + " and " + other.words, one.overrides};
+  both.overrides.insert(both.overrides.end(), other.overrides.begin(), other.overrides.end());
+  return both;
+}
+
 /// What lies in host memory goes to drives that are there.
 void add_drives(const Scenario& scenario, std::vector<Change>& changes) {
   const description::Strategy& parts = scenario.strategy;
   if (scenario.machine.storage.empty()) return;
-  Change all;
-  const auto move = [&](bool in_host, const std::string& home) {
-    if (!in_host) return;
-    const Change one{home + " ssd", {home + "=ssd"}};
-    all.words += (all.words.empty() ? "" : " and ") + one.words;
-    all.overrides.push_back(one.overrides.front());
-    changes.push_back(one);
-  };
-  move(parts.weights.home == description::Home::host, "strategy.weights.home");
-  move(parts.optimizer.device == description::OptimizerDevice::cpu &&
-           parts.optimizer.home == description::Home::host,
-       "strategy.optimizer.home");
-  if (all.overrides.size() > 1) changes.push_back(std::move(all));
+  // DeepSpeed reads no block ahead into the few buffers that it has for weights from drives
+  const bool ahead = parts.preset.starts_with("deepspeed") && parts.weights.prefetch_blocks > 0;
+  Change weights{"strategy.weights.home ssd", {"strategy.weights.home=ssd"}};
+  if (ahead)
+    weights = beside(
+        weights, {"strategy.weights.prefetch_blocks 0", {"strategy.weights.prefetch_blocks=0"}});
+  const Change states{"strategy.optimizer.home ssd", {"strategy.optimizer.home=ssd"}};
+  const bool weights_in_host = parts.weights.home == description::Home::host,
+             states_in_host = parts.optimizer.device == description::OptimizerDevice::cpu &&
+                              parts.optimizer.home == description::Home::host;
+  if (weights_in_host) changes.push_back(weights);
+  if (states_in_host) changes.push_back(states);
+  if (weights_in_host && states_in_host) changes.push_back(beside(weights, states));
 }
 
 /// Pinned buffers are rounded up, pageable ones are not: DeepSpeed's pin_memory false.
@@ -144,6 +151,7 @@ Settings settings_of(const Scenario& scenario) {
   add_smaller_subgroups(scenario, settings.updates);
   add_shares_of_update(scenario, settings.updates);
   add_drives(scenario, settings.updates);
+  add_nearer_weights(scenario, description::Home::gpu, settings.updates);
   add_pageable_gradients(scenario, settings.passes);
   add_narrow_gradients(scenario, settings.passes);
   add_checkpointing(scenario, settings.passes);
@@ -151,6 +159,23 @@ Settings settings_of(const Scenario& scenario) {
   add_zero_stages(scenario, settings.passes);
   add_fused(scenario, settings.fused);
   return settings;
+}
+
+void add_nearer_weights(const Scenario& scenario, description::Home home,
+                        std::vector<Change>& changes) {
+  using description::Home;
+  const description::WeightsPart& weights = scenario.strategy.weights;
+  if (weights.home == Home::gpu || weights.home == home) return;
+  const std::string name = home == Home::gpu ? "gpu" : "host";
+  Change nearer{"strategy.weights.home " + name, {"strategy.weights.home=" + name}};
+  if (weights.pool != description::PoolKind::none)  // one buffers what comes from drives
+    nearer = beside(nearer, {"strategy.weights.pool none", {"strategy.weights.pool=none"}});
+  changes.push_back(nearer);
+  if (home == Home::gpu &&
+      scenario.strategy.optimizer.device == description::OptimizerDevice::cpu &&
+      weights.h2d != description::WeightCopy::typed)  // as DeepSpeed copies what it updated
+    changes.push_back(
+        beside(nearer, {"strategy.weights.h2d typed", {"strategy.weights.h2d=typed"}}));
 }
 
 void add_shares_of_update(const Scenario& scenario, std::vector<Change>& changes) {
@@ -215,11 +240,7 @@ void add_other_systems(const Scenario& scenario, bool (*taken)(const strategies:
 void add_pairs(const std::vector<Change>& first, const std::vector<Change>& others,
                std::vector<Change>& pairs) {
   for (const Change& one : first)
-    for (const Change& other : others) {
-      Change both{one.words + " and " + other.words, one.overrides};
-      both.overrides.insert(both.overrides.end(), other.overrides.begin(), other.overrides.end());
-      pairs.push_back(std::move(both));
-    }
+    for (const Change& other : others) pairs.push_back(beside(one, other));
 }
 
 }  // namespace spillway::explore

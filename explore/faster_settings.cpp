@@ -31,18 +31,9 @@ void add_nearer_homes(const Scenario& scenario, std::vector<Overrides>& changes)
     if (lie_on_storage(parts.gradients.policy))
       states.push_back("strategy.gradients.policy=host_fp32");
   }
-  for (const auto& [home, name] : {std::pair{Home::host, "host"}, std::pair{Home::gpu, "gpu"}}) {
-    if (parts.weights.home == Home::gpu || parts.weights.home == home) continue;
-    Overrides weights{std::string("strategy.weights.home=") + name};
-    if (parts.weights.pool != description::PoolKind::none)
-      weights.push_back("strategy.weights.pool=none");  // one buffers what comes from drives
-    changes.push_back(weights);
-    if (home != Home::gpu || parts.optimizer.device != description::OptimizerDevice::cpu ||
-        parts.weights.h2d == description::WeightCopy::typed)
-      continue;
-    weights.push_back("strategy.weights.h2d=typed");  // as DeepSpeed copies what it updated
-    changes.push_back(weights);
-  }
+  std::vector<Change> nearer;
+  for (const Home home : {Home::host, Home::gpu}) add_nearer_weights(scenario, home, nearer);
+  for (Change& change : nearer) changes.push_back(std::move(change.overrides));
 }
 
 /// The same samples a step in other passes.

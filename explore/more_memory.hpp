@@ -1,8 +1,11 @@
 #pragma once
 
 #include "explore/planning.hpp"
+#include "reports/answer/remedy.hpp"
 
 namespace spillway::explore {
+
+using answer::Remedy;
 
 /// The least memory and drives with which a scenario fits as it is, in sizes that are sold: every
 /// tier that `result` says is too small gets the next size that holds its need. What was found is

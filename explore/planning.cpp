@@ -1,13 +1,10 @@
 #include "explore/planning.hpp"
 
-#include "explore/changes.hpp"
-#include "explore/runs_with.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/read_machine.hpp"
 #include "strategies/layout/prepared.hpp"
 #include "strategies/machine/kernel_time.hpp"
-#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 
@@ -139,45 +136,6 @@ void faster_network(Scenario& scenario) {
   scenario.machine.network.per_gpu = scenario.machine.network.per_gpu * 2;
 }
 
-std::optional<Remedy> best_of(const Backend& backend, const std::vector<Change>& changes,
-                              const Resolve& resolve) {
-  std::vector<Scenario> scenarios;
-  std::vector<const Change*> tried;
-  for (const Change& change : changes) {
-    if (!backend.goes_on()) break;
-    auto scenario = resolve(change.overrides);
-    if (!scenario) continue;
-    scenarios.push_back(std::move(*scenario));
-    tried.push_back(&change);
-  }
-  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
-  std::optional<Remedy> best;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const auto& result = outcomes[i].result;
-    if (!result || !result->feasible()) continue;
-    if (best && result->tokens_per_s <= best->result.tokens_per_s) continue;
-    best = Remedy{tried[i]->words, tried[i]->overrides, *result};
-  }
-  return best;
-}
-
-/// The first of `batches`, the largest, that fits. Memory does not depend on how many pieces follow
-/// the second one: only what fits is simulated with all of them.
-std::optional<Remedy> largest_batch(const Backend& backend, const std::vector<Change>& batches,
-                                    const Resolve& resolve) {
-  for (const Change& change : batches) {
-    if (!backend.goes_on()) break;
-    auto trial = resolve(change.overrides);
-    if (!trial) continue;
-    std::uint64_t& pieces = trial->training.gradient_accumulation;
-    pieces = std::min<std::uint64_t>(pieces, 2);
-    const Outcome outcome = simulate_all(backend, std::span(&*trial, 1)).front();
-    if (!outcome.result || !outcome.result->feasible()) continue;
-    if (auto remedy = best_of(backend, {change}, resolve)) return remedy;
-  }
-  return std::nullopt;
-}
-
 /// Asks for the program, which takes long, only where a launch takes time.
 bool waits_for_launches(const Scenario& scenario) {
   strategies::LoggedKernel first_of_module{};
@@ -253,62 +211,6 @@ result::Result with_what_ifs(const Backend& backend, result::Result result) {
   const Scenario scenario = scenario_of(result);
   result::add_what_ifs(result, what_next(backend, scenario));
   return result;
-}
-
-namespace {
-
-/// Pieces of a batch that a remedy of two changes tries at most: each costs a pass to simulate.
-constexpr std::uint64_t most_pieces = 32;
-
-/// The best of some changes, or else of them with one of the settings each.
-std::optional<Remedy> best_with(const Backend& backend, const std::vector<Change>& changes,
-                                const std::vector<Change>& settings, const Resolve& resolve) {
-  if (auto best = best_of(backend, changes, resolve)) return best;
-  std::vector<Change> pairs;
-  add_pairs(changes, settings, pairs);
-  return best_of(backend, pairs, resolve);
-}
-
-/// The best of single settings, smaller batches with the same samples a step among them.
-std::optional<Remedy> best_setting(const Backend& backend, const Scenario& scenario,
-                                   std::vector<Change> settings, const Resolve& resolve) {
-  std::vector<Change> batches;
-  add_smaller_batches(scenario, scenario.training.micro_batch, batches);
-  std::optional<Remedy> best = best_of(backend, settings, resolve);
-  std::optional<Remedy> batch = largest_batch(backend, batches, resolve);
-  if (!best || (batch && batch->result.tokens_per_s > best->result.tokens_per_s)) return batch;
-  return best;
-}
-
-}  // namespace
-
-std::optional<Remedy> cheapest_remedy(const Backend& backend, const Scenario& scenario,
-                                      const Resolve& resolve) {
-  std::vector<Change> batches, parts, systems;
-  const Settings settings = settings_of(scenario);
-  add_smaller_batches(scenario, most_pieces, batches);
-  add_smaller_parts(scenario, parts);
-  add_other_systems(
-      scenario, [](const auto&) { return true; }, systems);
-  // the user's system and parts as long as any setting of it helps, then its parts, then others
-  if (auto best = best_setting(backend, scenario, settings.all(), resolve)) return best;
-  std::vector<Change> pairs;
-  add_pairs(settings.passes, settings.updates, pairs);
-  add_pairs(settings.fused, settings.passes, pairs);
-  add_pairs(batches, settings.all(), pairs);
-  if (auto best = best_of(backend, pairs, resolve)) return best;
-  for (const std::vector<Change>* others : {&parts, &systems})
-    if (auto best = best_with(backend, *others, settings.with(batches), resolve)) return best;
-  return std::nullopt;
-}
-
-std::optional<Remedy> runnable_remedy(const Backend& backend, const Scenario& scenario,
-                                      const Resolve& resolve) {
-  std::vector<Change> batches, systems;
-  add_smaller_batches(scenario, most_pieces, batches);
-  add_other_systems(
-      scenario, [](const auto& one) { return runs_with(one).runnable; }, systems);
-  return best_with(backend, systems, settings_of(scenario).with(batches), resolve);
 }
 
 }  // namespace spillway::explore

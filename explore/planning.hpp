@@ -1,7 +1,6 @@
 #pragma once
 
 #include "explore/outcomes.hpp"
-#include "reports/answer/remedy.hpp"
 
 #include <functional>
 
@@ -25,22 +24,5 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend,
 
 /// A result with what each next piece of hardware would bring to its scenario.
 result::Result with_what_ifs(const Backend& backend, result::Result result);
-
-using answer::Remedy;
-
-/// The change that makes the scenario fit with the most tokens per second, of the first of these
-/// groups in which any does: settings of its own system (smaller sub-groups, another share of the
-/// update on the GPU, more checkpointing, sequence parallelism, a higher ZeRO stage, a fused loss
-/// and kernels, smaller micro-batches of the same samples a step), pairs of them, smaller parts of
-/// its own system, pairs with them, another system, pairs with it.
-///   Result  nothing when none of them helps
-std::optional<Remedy> cheapest_remedy(const Backend& backend, const description::Scenario& scenario,
-                                      const Resolve& resolve);
-
-/// The fastest of other systems that a program runs, alone or with a setting: for who cannot act on
-/// a remedy that only spillway runs.
-///   Result  nothing when none of them helps
-std::optional<Remedy> runnable_remedy(const Backend& backend, const description::Scenario& scenario,
-                                      const Resolve& resolve);
 
 }  // namespace spillway::explore

@@ -1,6 +1,7 @@
 #include "answers/simulate/simulate.hpp"
 
 #include "explore/more_memory.hpp"
+#include "explore/remedies.hpp"
 #include "explore/spread.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/offers.hpp"
@@ -62,9 +63,11 @@ answer::Remedies find_remedies(const explore::Backend& asked, const Scenario& sc
   const explore::Backend backend = explore::counting(asked, remedies.unanswered);
   remedies.memory = explore::more_memory(backend, scenario, result, resolve);
   if (remedies.memory && on_memory) on_memory(*remedies.memory);
-  remedies.change = explore::cheapest_remedy(backend, scenario, resolve);
+  explore::FittingChanges changes = explore::fitting_changes(
+      backend, scenario, resolve, remedies.memory ? remedies.memory->result.tokens_per_s : 0);
+  remedies.change = std::move(changes.best);
   if (remedies.change && !remedies.change->result.runs_with->runnable)
-    remedies.runnable = explore::runnable_remedy(backend, scenario, resolve);
+    remedies.runnable = std::move(changes.runnable);
   remedies.whole = backend.goes_on();
   return remedies;
 }

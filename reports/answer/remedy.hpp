@@ -19,7 +19,7 @@ struct Remedy {
 struct Remedies {
   std::optional<Remedy> memory;  ///< more memory and drives, in sizes that are sold; absent: none
   std::optional<Remedy> change;  ///< of settings, parts or the system; absent: none was found
-  /// Another system that a program runs; absent: `change` is run by one, or none was found.
+  /// A change that a program runs; absent: `change` is run by one, or none was found.
   std::optional<Remedy> runnable;
   bool whole = true;             ///< false: time was up before all changes were tried
   std::uint64_t unanswered = 0;  ///< simulations of changes that could not be done

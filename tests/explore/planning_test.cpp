@@ -1,4 +1,4 @@
-#include "explore/planning.hpp"
+#include "explore/remedies.hpp"
 #include "reports/result/what_if.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/long_test.hpp"
@@ -24,7 +24,7 @@ std::map<std::string, result::WhatIf> next_of(const json& scenario) {
 }
 
 std::optional<Remedy> remedy_of(const json& scenario) {
-  return cheapest_remedy(sim(), *resolver(scenario)({}), resolver(scenario));
+  return fitting_changes(sim(), *resolver(scenario)({}), resolver(scenario)).best;
 }
 
 TEST(WhatNext, HalvesAStepOfTheGpuAloneWithTwiceTheGpu) {
@@ -210,20 +210,60 @@ TEST(CheapestRemedy, HoldsNoWholeLogitsBeforeItAsksForALargerCard) {
   EXPECT_EQ(remedy->words, "training.loss fused and training.fused_kernels true");
 }
 
-// The box of the README: 109 GiB are asked for of 64, and other systems are faster; the parts that
+// The box of the README: 109 GiB are asked for of 64, and other systems are faster; settings that
 // make the same system fit are named, and nothing else of it changes.
 TEST(CheapestRemedy, KeepsTheSystemAsLongAsItsPartsCanBeSmaller) {
   json scenario = on_gaming_box("qwen2.5-7b", "zero_infinity");
   scenario["training"] = {{"micro_batch", 1}, {"sequence", 4096}, {"precision", "fp16_mixed"}};
   const auto remedy = remedy_of(scenario);
   ASSERT_TRUE(remedy);
-  EXPECT_THAT(remedy->words, testing::HasSubstr("strategy.pinned exact"));
+  EXPECT_THAT(remedy->words, testing::HasSubstr("strategy.weights.home gpu"));
   EXPECT_EQ(remedy->result.system, "zero_infinity");
-  EXPECT_FALSE(remedy->result.runs_with->runnable);
-  // no program has those parts: another system can be had
-  const auto runnable = runnable_remedy(sim(), *resolver(scenario)({}), resolver(scenario));
-  ASSERT_TRUE(runnable);
-  EXPECT_TRUE(runnable->result.runs_with->runnable);
+  EXPECT_TRUE(remedy->result.runs_with->runnable);
+  // with less memory its parts have to be smaller, which no program has
+  const auto smaller = resolver(scenario)({"machine.host.memory=40 GiB"});
+  const auto parts = fitting_changes(sim(), *smaller, [&](std::vector<std::string> more) {
+    more.push_back("machine.host.memory=40 GiB");
+    return resolver(scenario)(more);
+  });
+  ASSERT_TRUE(parts.best);
+  EXPECT_THAT(parts.best->words, testing::HasSubstr("strategy.pinned exact"));
+  EXPECT_EQ(parts.best->result.system, "zero_infinity");
+  EXPECT_FALSE(parts.best->result.runs_with->runnable);
+}
+
+// DeepSpeed with weights in host memory: what makes it fit costs no speed and runs with DeepSpeed,
+// and more memory never leads to a slower one.
+TEST(CheapestRemedy, LosesNoMoreWithMoreMemory) {
+  json scenario = on_gaming_box("llama-3.1-8b", "zero_infinity");
+  scenario["training"] = {
+      {"micro_batch", 2},       {"sequence", 4096},           {"loss", "plain"},
+      {"fused_kernels", false}, {"gradient_accumulation", 8}, {"precision", "bf16_mixed"}};
+  scenario["strategy"] = {{"system", "zero_infinity"},
+                          {"preset", "deepspeed_0.19"},
+                          {"weights", {{"home", "host"}, {"prefetch_blocks", 4}}},
+                          {"optimizer", {{"subgroup", "2e8 params"}}},
+                          {"gradients", {{"accumulation", "fp16"}}}};
+  const auto with_room = resolver(scenario)({"machine.host.memory=96 GiB"});
+  const double enough = simulate(sim(), *with_room).tokens_per_s;
+  double before = 0;
+  for (const char* memory : {"40", "48", "56", "60", "62"}) {
+    SCOPED_TRACE(memory);
+    const std::string size = std::string("machine.host.memory=") + memory + " GiB";
+    const auto now = resolver(scenario)({size});
+    ASSERT_FALSE(simulate(sim(), *now).feasible());
+    const auto found = fitting_changes(
+        sim(), *now,
+        [&](std::vector<std::string> more) {
+          more.push_back(size);
+          return resolver(scenario)(more);
+        },
+        enough);
+    ASSERT_TRUE(found.best);
+    EXPECT_TRUE(found.best->result.runs_with->runnable) << found.best->words;
+    EXPECT_GE(found.best->result.tokens_per_s, std::max(before, 0.9 * enough));
+    before = 0.98 * found.best->result.tokens_per_s;
+  }
 }
 
 // 141 GB of weights twice rounded up are too much for 512 GiB, and go to drives that are there.
