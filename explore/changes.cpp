@@ -12,8 +12,8 @@ namespace {
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 void add_fused(const Scenario& scenario, std::vector<Change>& changes) {
-  if (auto fused = fused_of(scenario))
-    changes.push_back({std::move(fused->words), std::move(fused->overrides)});
+  for (FreeSettings& fused : fused_of(scenario))
+    changes.push_back({std::move(fused.words), std::move(fused.overrides)});
 }
 
 void add_checkpointing(const Scenario& scenario, std::vector<Change>& changes) {

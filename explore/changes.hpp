@@ -14,8 +14,8 @@ struct Change {
   std::vector<std::string> overrides;
 };
 
-/// What a scenario's own system leaves to its user: sub-groups, shares of the update, and drives or
-/// the GPU in place of host memory; checkpoints, stages of ZeRO and pageable gradients; a fused loss.
+/// What a scenario's own system leaves to its user: sub-groups, shares of the update, drives or the
+/// GPU in place of host memory; checkpoints, stages of ZeRO, pageable gradients; a fused loss.
 struct Settings {
   std::vector<Change> updates, passes, fused;
 
@@ -24,7 +24,7 @@ struct Settings {
 };
 Settings settings_of(const description::Scenario& scenario);
 
-/// Weights from drives or the host in `home`, the GPU or the host; also as a copy that changes their
+/// Weights from drives or the host in `home`, the GPU or the host; also by copies that change their
 /// type, for updates on the CPU. None where they are there or nearer.
 void add_nearer_weights(const description::Scenario& scenario, description::Home home,
                         std::vector<Change>& changes);

@@ -141,14 +141,14 @@ class FurtherSettings {
     const Effort effort{WhenFull::stop, true, false, run.tokens_per_s / worth};
     std::vector<Trial> trials;
     for (const Overrides& change : changes_of(scenario, run)) add(with_more(base, change), trials);
-    const auto fused = fused_of(scenario);
-    if (fused) add(with_more(base, fused->overrides), trials);
+    const std::vector<FreeSettings> fused = fused_of(scenario);
+    for (const FreeSettings& one : fused) add(with_more(base, one.overrides), trials);
     simulate(trials, effort);
-    if (!fused) return trials;
     std::vector<Trial> beside_fused;
     for (const Trial& trial : trials)
       if (trial.ruled_out || (trial.result && !trial.fits()))
-        add(with_more(trial.overrides, fused->overrides), beside_fused);
+        for (const FreeSettings& one : fused)
+          add(with_more(trial.overrides, one.overrides), beside_fused);
     simulate(beside_fused, effort);
     trials.insert(trials.end(), beside_fused.begin(), beside_fused.end());
     return trials;

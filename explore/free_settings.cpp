@@ -31,9 +31,10 @@ bool could_pack_experts(const description::Scenario& scenario) {
 
 }  // namespace
 
-std::optional<FreeSettings> fused_of(const description::Scenario& scenario,
-                                     const std::vector<std::string>& overrides) {
+std::vector<FreeSettings> fused_of(const description::Scenario& scenario,
+                                   const std::vector<std::string>& overrides) {
   FreeSettings settings;
+  std::vector<FreeSettings> all;
   const auto set = [&](bool open, const std::string& path, const std::string& value) {
     if (!open || name_path(overrides, path)) return;
     settings.words += (settings.words.empty() ? "" : " and ") + path + " " + value;
@@ -42,12 +43,17 @@ std::optional<FreeSettings> fused_of(const description::Scenario& scenario,
   const description::Training& training = scenario.training;
   set(training.loss == description::LossKind::plain, "training.loss", "fused");
   set(!training.fused_kernels, "training.fused_kernels", "true");
-  if (!settings.overrides.empty()) settings.such_as = "Liger Kernel's";
   const std::size_t fused = settings.overrides.size();
+  if (fused > 0) {
+    settings.such_as = "Liger Kernel's";
+    all.push_back(settings);
+  }
   set(could_pack_experts(scenario), "training.experts", "separate");
-  if (settings.overrides.size() > fused)
+  if (settings.overrides.size() > fused) {
     settings.such_as += std::string(fused ? " and " : "") + "transformers 4's or Axolotl's";
-  return settings.overrides.empty() ? std::nullopt : std::optional(settings);
+    all.push_back(settings);
+  }
+  return all;
 }
 
 std::optional<FreeSettings> idle_host_of(const result::Result& run,

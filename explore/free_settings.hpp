@@ -17,13 +17,13 @@ struct FreeSettings {
 };
 
 /// What a trainer has from Liger Kernel: a loss that never holds whole logits, and kernels that
-/// keep nothing between their operators; of a frozen base in 8 or 4 bits also experts as modules,
-/// which alone are quantised. Nothing where the job has all of it.
+/// keep nothing between their operators; of a frozen base in 8 or 4 bits then also, beside them,
+/// experts as modules, which alone are quantised. None where the job has all of it.
 ///   Source  bitsandbytes packs nn.Linear; transformers 4 has such modules, and Axolotl quantises
 ///           experts that lie in one tensor
 ///   overrides  "path=value" of the user, who may have named either
-std::optional<FreeSettings> fused_of(const description::Scenario& scenario,
-                                     const std::vector<std::string>& overrides = {});
+std::vector<FreeSettings> fused_of(const description::Scenario& scenario,
+                                   const std::vector<std::string>& overrides = {});
 
 /// Of weights on drives as many in host memory as has room there, beside what the run keeps in it,
 /// or all of them; nothing where none do, or the user says how many.

@@ -35,7 +35,8 @@ void copy_bytes(std::byte* into, const std::byte* from, std::uint64_t bytes) {
 
 void copy_pieces(const Strided& pieces) {
   for (std::uint64_t i = 0; i < pieces.pieces; ++i)
-    copy_bytes(pieces.into + i * pieces.into_stride, pieces.from + i * pieces.from_stride, pieces.bytes);
+    copy_bytes(pieces.into + i * pieces.into_stride, pieces.from + i * pieces.from_stride,
+               pieces.bytes);
 }
 
 void reduce(const PeerCall& call) {

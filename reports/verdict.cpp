@@ -129,9 +129,10 @@ GpuUse gpu_use(const Result& r) {
     const bool there = scenario.is_object() && scenario.contains(at);
     return there && scenario.at(at).is_number_integer() ? scenario.at(at).get<std::uint64_t>() : 0;
   };
-  const GpuUse use{
-      number("/parallel/data") * number("/parallel/tensor") * number("/parallel/pipeline"),
-      number("/machine/nodes") * number("/machine/gpu/count")};
+  const GpuUse use{number("/parallel/data") *
+                       std::max<std::uint64_t>(number("/parallel/context"), 1) *
+                       number("/parallel/tensor") * number("/parallel/pipeline"),
+                   number("/machine/nodes") * number("/machine/gpu/count")};
   return use.used == 0 || use.used > use.all ? GpuUse{} : use;
 }
 

@@ -182,7 +182,9 @@ std::string priced_as_smaller(const Part* part, const char* size, Bytes asked, d
   const nlohmann::json::json_pointer at(size);
   if (!part || price_usd != part->price_usd || !part->parts.contains(at)) return "";
   const Bytes own = description::quantity_from<Bytes>(part->parts.at(at).get<std::string>());
-  if (asked <= own) return "";
+  // drives of one size have a few sectors more or less
+  constexpr double equal = 1.01;
+  if (static_cast<double>(asked.value()) <= equal * static_cast<double>(own.value())) return "";
   return fmt::format("{}: {}, and the price is that of a {} with {}", path,
                      description::to_text(asked), part->name, description::to_text(own));
 }

@@ -66,11 +66,12 @@ std::optional<FirstChange> narrow_gradients(const Scenario& now,
 
 }  // namespace
 
-std::optional<FirstChange> fused_change_of(const Scenario& now,
-                                           const std::vector<std::string>& overrides) {
-  const auto fused = explore::fused_of(now, overrides);
-  if (!fused) return std::nullopt;
-  return FirstChange{fused->words + ", such as " + fused->such_as, fused->overrides, fused->words};
+std::vector<FirstChange> fused_changes_of(const Scenario& now,
+                                          const std::vector<std::string>& overrides) {
+  std::vector<FirstChange> all;
+  for (const explore::FreeSettings& fused : explore::fused_of(now, overrides))
+    all.push_back({fused.words + ", such as " + fused.such_as, fused.overrides, fused.words});
+  return all;
 }
 
 std::optional<FirstChange> idle_host_change_of(const result::Result& now,
@@ -84,13 +85,11 @@ std::vector<std::vector<FirstChange>> free_changes(const Scenario& now,
                                                    const std::vector<std::string>& overrides) {
   std::vector<FirstChange> others = for_long_samples(now, overrides);
   if (const auto narrow = narrow_gradients(now, overrides)) others.push_back(*narrow);
-  const auto fused = fused_change_of(now, overrides);
-  if (!fused) return {others};
-  std::vector<FirstChange> alone{*fused}, beside_fused;
-  for (const FirstChange& other : others) {
-    alone.push_back(other);
-    beside_fused.push_back(both(*fused, other));
-  }
+  std::vector<FirstChange> alone = fused_changes_of(now, overrides), beside_fused;
+  for (const FirstChange& other : others)
+    for (const FirstChange& fused : alone) beside_fused.push_back(both(fused, other));
+  alone.insert(alone.end(), others.begin(), others.end());
+  if (beside_fused.empty()) return {alone};
   return {alone, beside_fused};
 }
 

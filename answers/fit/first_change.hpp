@@ -16,18 +16,18 @@ struct FirstChange {
   std::string setting;           ///< what is set, alone: "training.loss fused"
 };
 
-/// A loss that never holds whole logits and kernels that keep nothing between their operators;
-/// nothing where the job has both.
+/// A loss that never holds whole logits and kernels that keep nothing between their operators,
+/// and other experts beside them, as explore::fused_of; none where the job has them.
 ///   overrides  the user's, which stay
-std::optional<FirstChange> fused_change_of(const description::Scenario& now,
-                                           const std::vector<std::string>& overrides);
+std::vector<FirstChange> fused_changes_of(const description::Scenario& now,
+                                          const std::vector<std::string>& overrides);
 
 /// Of weights on drives as many in host memory as has room there, beside what `now` keeps in it;
 /// nothing where none do, or the user says how many.
 std::optional<FirstChange> idle_host_change_of(const result::Result& now,
                                                const std::vector<std::string>& overrides);
 
-/// Settings that cost nothing: fused_change_of, where long samples keep what backward needs, and
+/// Settings that cost nothing: fused_changes_of, where long samples keep what backward needs, and
 /// over how many GPUs one of them goes.
 ///   overrides  the user's, which stay
 ///   Result     in rounds: each of them alone, then those for long samples beside fused kernels

@@ -165,6 +165,8 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
 
 /// What costs nothing is to make it so many times as fast to be said.
 constexpr double worth_setting = 1.1;
+/// A setting beside another has to make it so many times as fast.
+constexpr double worth_one_more = 1.02;
 
 /// What a scenario that is run has of its own.
 void add_setting_of(const result::Result& run, FitChange& change) {
@@ -208,9 +210,19 @@ std::optional<FitChange> idle_host(const explore::Backend& backend, const FitQue
 /// bring there; nothing where neither makes it a tenth faster than the same without.
 std::optional<FitChange> fused_loss(const explore::Backend& backend, const json& job,
                                     const FitQuestion& question, FitAnswer& answer) {
-  const auto fused = fused_change_of(explore::scenario_of(*answer.runnable), question.overrides);
-  if (!fused) return std::nullopt;
-  const std::optional<Mended> mended = at_once(*fused, backend, job, question, answer);
+  const FirstChange* fused = nullptr;
+  std::optional<Mended> mended;
+  const std::vector<FirstChange> changes =
+      fused_changes_of(explore::scenario_of(*answer.runnable), question.overrides);
+  for (const FirstChange& change : changes) {
+    std::optional<Mended> next = at_once(change, backend, job, question, answer);
+    // what asks for more has to bring more
+    if (!next ||
+        (mended && next->fastest->tokens_per_s < worth_one_more * mended->fastest->tokens_per_s))
+      continue;
+    fused = &change;
+    mended = std::move(next);
+  }
   if (!mended) return std::nullopt;
   const auto filled = with_idle_host(backend, *mended->fastest, question, answer);
   const result::Result* fastest = filled ? &filled->result : &*mended->fastest;

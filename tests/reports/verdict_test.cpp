@@ -88,6 +88,16 @@ TEST(Headline, CountsStorageAsDrivesAreSold) {
             "at first 70.0 GB short. It asks for 90.0 GB where 20.0 GB are free.");
 }
 
+TEST(GpuUse, CountsRanksThatShareSamplesOrLayers) {
+  result::Result run;
+  run.scenario = {{"machine", {{"nodes", 1}, {"gpu", {{"count", 8}}}}},
+                  {"parallel", {{"data", 2}, {"context", 2}, {"tensor", 1}, {"pipeline", 1}}}};
+  EXPECT_EQ(gpu_use(run).used, 4u);
+  EXPECT_EQ(gpu_use(run).all, 8u);
+  run.scenario["parallel"].erase("context");  // of a result of before
+  EXPECT_EQ(gpu_use(run).used, 2u);
+}
+
 TEST(ScenarioTitle, IsTheNameOrWhatStandsForIt) {
   EXPECT_EQ(scenario_title(sample_that_fits()), "7B on a small box");
   EXPECT_EQ(scenario_title(sample_that_does_not_fit()), "qwen2.5-7b on small_box");

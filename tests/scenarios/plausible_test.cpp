@@ -103,6 +103,9 @@ TEST(Plausible, WarnsOfPricesOfSmallerParts) {
   EXPECT_FALSE(dates({"machine.prices_usd.gpu=4000"}).contains("prices_usd.gpu"));
   EXPECT_THAT(warned_of({"machine.gpu.memory=16 GiB"}), ::testing::Not(has("price")));
   EXPECT_THAT(warned_of({"machine.storage[0].capacity=8 TB"}), has(".capacity: 8 TB, and the"));
+  // as `nvme id-ctrl` and smartctl count a drive of 2 TB
+  EXPECT_THAT(warned_of({"machine.storage[0].capacity=2000398934016 B"}),
+              ::testing::Not(has("price")));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct Check {
   const char* name;
   void (*ask)(Device& device, Report& report);
   bool timed = false;  ///< of rates, which an emulated device has not, or too large for one
+  bool whole_training = false;
 };
 
 /// For GoogleTest.

@@ -12,7 +12,8 @@ namespace spillway::hw_backend {
 
 DevicesUnderTest devices_under_test() {
   return {[](std::uint32_t rank) { return std::make_unique<CudaDevice>(rank % emulated::devices); },
-          {}};
+          {},
+          true};
 }
 
 namespace {
@@ -23,6 +24,7 @@ using description::DeviceError;
 class EmulatedCuda : public testing::TestWithParam<Check> {};
 
 TEST_P(EmulatedCuda, Device) {
+  if (GetParam().whole_training) LONG_TEST();
   CudaDevice device(0);
   Report report;
   GetParam().ask(device, report);

@@ -239,10 +239,10 @@ void mixture(Device& device, Report& report) {
 }
 
 constexpr Check checks[] = {{"TrainingInFp32IsTheProcessorsAndRepeats", fp32},
-                            {"TrainingInFp16IsTheProcessorsAndRepeats", fp16},
-                            {"TrainingInBf16IsTheProcessorsAndRepeats", bf16},
-                            {"TrainingOfExpertsIsTheProcessorsAndRepeats", mixture},
-                            {"TrainingWithDropoutIsTheProcessorsAndRepeats", dropped}};
+                            {"TrainingInFp16IsTheProcessorsAndRepeats", fp16, false, true},
+                            {"TrainingInBf16IsTheProcessorsAndRepeats", bf16, false, true},
+                            {"TrainingOfExpertsIsTheProcessorsAndRepeats", mixture, false, true},
+                            {"TrainingWithDropoutIsTheProcessorsAndRepeats", dropped, false, true}};
 
 }  // namespace
 

@@ -52,6 +52,7 @@ double together_s(const result::Trace& trace, const std::string& track, const st
 TEST_P(WholeTraining, EndsAsResidentTrainingOnTheSameDevicesAndOverlapsItsCopies) {
   const DevicesUnderTest devices = devices_under_test();
   if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  LONG_TEST_OF(devices);
   const description::Scenario scenario =
       small_training("zero_infinity", GetParam().overrides, GetParam().size);
   RealRunOptions options;
@@ -117,6 +118,7 @@ TEST(OnCuda, TrainingOnBothSidesEndsAsResidentTrainingDoes) {
 TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
   const DevicesUnderTest devices = devices_under_test();
   if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  LONG_TEST_OF(devices);
   const Overrides dora{"training.sequence=8", "training.method=lora", "training.lora.dora=true",
                        "training.lora.targets=all_linear"};
   const Overrides packed{"training.sequence=8", "training.method=qlora",
@@ -142,6 +144,7 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
 TEST(OnCuda, OtherOptimizersEndAsResidentOnesDo) {
   const DevicesUnderTest devices = devices_under_test();
   if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  LONG_TEST_OF(devices);
   const char* const optimizers[] = {"adam8bit", "muon", "adafactor"};
   for (const char* optimizer : sampled(optimizers)) {
     SCOPED_TRACE(optimizer);
