@@ -130,7 +130,7 @@ text::Text another_drive(const description::StorageSpec& storage) {
 
 /// Where the evidence is of a card whose memory is another than the machine file's.
 std::optional<text::Text> another_card(const MachineFile& before, const Evidence& each) {
-  constexpr double alike = 0.05;
+  constexpr double alike = 0.08;  // ECC takes a sixteenth of GDDR6
   const auto has = static_cast<double>(before.gpu.memory.value());
   for (const evidence::Reading& reading : each.readings)
     if (reading.path == "gpu.memory" && std::abs(reading.value - has) > alike * has)

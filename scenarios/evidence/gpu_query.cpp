@@ -12,7 +12,7 @@ namespace {
 /// What is read of one card.
 struct Card {
   std::string name = "GPU";
-  std::optional<double> memory;                 ///< bytes
+  std::optional<double> memory, reserved;       ///< bytes; of `memory`, kept by the driver
   std::optional<double> lanes_now, lanes_most;  ///< of PCI Express
   std::optional<double> generation_most, generation_of_host;
   std::optional<double> power_limit, power_usual;  ///< W
@@ -29,6 +29,12 @@ struct Card {
 void set(std::optional<double>& into, std::string_view value) {
   if (into || value.empty()) return;
   into = number_after(std::string("=").append(value), "=");
+}
+
+void set_mebibytes(std::optional<double>& into, std::string_view value) {
+  if (into) return;
+  set(into, value);
+  if (into) *into *= 1 << 20;
 }
 
 /// Lanes stay while a card rests, and the generation in use does not, so that one says nothing: the
@@ -95,11 +101,15 @@ void put(const std::vector<Card>& cards, double attached, Evidence& into) {
     into.notes.push_back(
         "cards of different kinds: a machine file has one kind; its memory is "
         "that of the smallest");
-  std::optional<double> memory;
-  for (const Card& card : cards)
+  std::optional<double> memory, reserved;
+  for (const Card& card : cards) {
     if (card.memory) memory = std::min(memory.value_or(*card.memory), *card.memory);
+    if (card.reserved) reserved = std::max(reserved.value_or(*card.reserved), *card.reserved);
+  }
   if (memory)
     into.readings.push_back({"gpu.memory", "bytes", *memory, "what the driver gives out"});
+  if (reserved)
+    into.readings.push_back({"gpu.reserve", "bytes", *reserved, "what the driver keeps of it"});
   for (const Card& card : cards) {
     compare(card, into);
     const auto link = narrow_link(card);
@@ -135,10 +145,8 @@ class Query {
   void value(std::string_view name, std::string_view value) {
     Card& card = cards_.back();
     if (name == "Product Name") card.name = value;
-    if (under("FB Memory Usage") && name == "Total") {
-      set(card.memory, value);
-      if (card.memory && *card.memory < 1e8) *card.memory *= 1 << 20;
-    }
+    if (under("FB Memory Usage") && name == "Total") set_mebibytes(card.memory, value);
+    if (under("FB Memory Usage") && name == "Reserved") set_mebibytes(card.reserved, value);
     if (under("Link Width")) {
       if (name == "Max") set(card.lanes_most, value);
       if (name == "Current") set(card.lanes_now, value);
@@ -169,8 +177,8 @@ std::string_view element(std::string_view inside, const std::string& name) {
 Card card_of(std::string_view gpu) {
   Card card;
   if (const auto name = element(gpu, "product_name"); !name.empty()) card.name = trimmed(name);
-  set(card.memory, element(element(gpu, "fb_memory_usage"), "total"));
-  if (card.memory) *card.memory *= 1 << 20;
+  set_mebibytes(card.memory, element(element(gpu, "fb_memory_usage"), "total"));
+  set_mebibytes(card.reserved, element(element(gpu, "fb_memory_usage"), "reserved"));
   const std::string_view link = element(gpu, "pci_gpu_link_info");
   set(card.lanes_now, element(element(link, "link_widths"), "current_link_width"));
   set(card.lanes_most, element(element(link, "link_widths"), "max_link_width"));

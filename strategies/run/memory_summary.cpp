@@ -2,6 +2,7 @@
 
 #include "reports/result/control.hpp"
 #include "strategies/run/reserves.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <algorithm>
 
@@ -42,6 +43,21 @@ class MemorySummary {
     }
     result_.ssd.capacity = capacity_of_storages(true);
     result_.remote.capacity = capacity_of_storages(false);
+  }
+
+  /// A GPU that is full of what a run cannot do without; what a plan filled has room by its plan.
+  void note_full_gpu() {
+    constexpr double nearly = 0.98;
+    const std::uint64_t usable = scenario_.machine.gpu.usable().value();
+    const bool planned = filled_.gpu_peak || plans_steps(scenario_.strategy.system) ||
+                         moves_by_plan(scenario_.strategy.activations.policy);
+    if (!result_.feasible() || result_.gpu.capacity == 0 || planned ||
+        static_cast<double>(result_.gpu.total) < nearly * static_cast<double>(usable))
+      return;
+    result_.notes.push_back(text::filled(
+        "GPU memory is full but for {}: gaps in what the allocator holds, longer samples or "
+        "another program may not fit; a larger machine.gpu.reserve asks for settings with more room",
+        {text::memory(usable - std::min(usable, result_.gpu.total))}));
   }
 
   /// Of all drives or of all remote storages; 0, unlimited, where one of them is.
@@ -191,6 +207,7 @@ void add_memory(Machine& machine, const description::Scenario& scenario, const F
     summary.add_needs();
   }
   summary.add_capacities();
+  summary.note_full_gpu();
 }
 
 }  // namespace spillway::strategies

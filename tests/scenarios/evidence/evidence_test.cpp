@@ -220,6 +220,7 @@ TEST(Evidence, OfACardNamesLanesAndAPowerLimitBelowTheirRating) {
   const Evidence card = shipped("nvidia_smi.txt");
   EXPECT_EQ(reading(card, "gpu.count"), 1);
   EXPECT_EQ(reading(card, "gpu.memory"), 24564.0 * 1024 * 1024);
+  EXPECT_EQ(reading(card, "gpu.reserve"), 352.0 * 1024 * 1024);
   EXPECT_THAT(card.shortfalls,
               ElementsAre(AllOf(Field(&Shortfall::what, HasSubstr("lanes")),
                                 Field(&Shortfall::rated, 16), Field(&Shortfall::found, 8)),
@@ -257,9 +258,11 @@ TEST(Evidence, OfACardIsTheSameInXml) {
       "<max_device_link_gen>5</max_device_link_gen><max_host_link_gen>4</max_host_link_gen>"
       "</pcie_gen><link_widths><max_link_width>16x</max_link_width>"
       "<current_link_width>16x</current_link_width></link_widths></pci_gpu_link_info></pci>\n"
-      "<fb_memory_usage><total>81559 MiB</total></fb_memory_usage>\n</gpu>\n</nvidia_smi_log>\n");
+      "<fb_memory_usage><total>81559 MiB</total><reserved>551 "
+      "MiB</reserved></fb_memory_usage>\n</gpu>\n</nvidia_smi_log>\n");
   const Evidence card = read_evidence(file.path());
   EXPECT_EQ(reading(card, "gpu.memory"), 81559.0 * 1024 * 1024);
+  EXPECT_EQ(reading(card, "gpu.reserve"), 551.0 * 1024 * 1024);
   ASSERT_THAT(card.shortfalls, SizeIs(1));
   EXPECT_THAT(card.shortfalls[0].what, HasSubstr("generation"));
 }
