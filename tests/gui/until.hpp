@@ -2,6 +2,7 @@
 
 #include <QCoreApplication>
 #include <QElapsedTimer>
+#include <QTimer>
 
 namespace spillway::gui {
 
@@ -11,8 +12,10 @@ template <class Done>
 bool until(const Done& done, int most_ms = 30'000) {
   QElapsedTimer clock;
   clock.start();
+  QTimer wake;  // what is waited for may come without an event
+  wake.start(5);
   while (!done() && clock.elapsed() < most_ms)
-    QCoreApplication::processEvents(QEventLoop::AllEvents, 20);
+    QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
   return done();
 }
 
