@@ -23,12 +23,14 @@ class Search {
 
   /// The next group of changes, which bounds and what was found before may leave out.
   void take(const std::vector<Change>& changes) {
-    std::vector<Change> runnable, others;
+    Group runnable, others;
     for (const Change& change : changes) {
       if (!backend_.goes_on()) break;
-      const auto scenario = resolve_(change.overrides);
+      auto scenario = resolve_(change.overrides);
       if (!scenario) continue;
-      (runs_with(*scenario).runnable ? runnable : others).push_back(change);
+      Group& group = runs_with(*scenario).runnable ? runnable : others;
+      group.changes.push_back(&change);
+      group.scenarios.push_back(std::move(*scenario));
     }
     const FittingChanges before = found_;
     simulate(runnable, before.runnable, before);
@@ -60,19 +62,23 @@ class Search {
   FittingChanges found() { return std::move(found_); }
 
  private:
+  /// Changes, and the scenario with each.
+  struct Group {
+    std::vector<const Change*> changes;
+    std::vector<Scenario> scenarios;
+  };
+
   /// `rival`: what they have to be faster than.
-  void simulate(const std::vector<Change>& changes, const std::optional<Remedy>& rival,
+  void simulate(const Group& group, const std::optional<Remedy>& rival,
                 const FittingChanges& before) {
     Effort effort;
     if (rival) effort.least_tokens_per_s = worth_more * rival->result.tokens_per_s;
-    std::vector<Scenario> scenarios;
-    for (const Change& change : changes) scenarios.push_back(*resolve_(change.overrides));
     const std::vector<Outcome> outcomes =
-        simulate_all(backend_, scenarios, 0, default_limit_s, effort);
+        simulate_all(backend_, group.scenarios, 0, default_limit_s, effort);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const auto& result = outcomes[i].result;
       if (!result || !result->feasible()) continue;
-      const Remedy remedy{changes[i].words, changes[i].overrides, *result};
+      const Remedy remedy{group.changes[i]->words, group.changes[i]->overrides, *result};
       keep_better(remedy, before.best, found_.best);
       if (result->runs_with->runnable) keep_better(remedy, before.runnable, found_.runnable);
     }

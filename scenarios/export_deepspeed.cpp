@@ -369,9 +369,10 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
           : "strategy.activations.policy: switch gradient checkpointing on in the trainer");
   if (exported.ds_config.contains("optimizer"))
     exported.notes.emplace_back(
-        "optimizer.params, scheduler: rates, betas and weight decay are no part of a scenario; "
-        "DeepSpeed takes its own, such as lr 0.001 and no decay, for what the file leaves out: "
-        "write yours, or \"auto\" beside Hugging Face's Trainer");
+        "optimizer.params, scheduler: not written, as training.learning_rate is that of runs on "
+        "this machine, and betas and weight decay are no part of a scenario; DeepSpeed takes its "
+        "own, such as lr 0.001 and no decay, for what the file leaves out: write yours, or "
+        "\"auto\" beside Hugging Face's Trainer");
   exported.notes.emplace_back(
       "gradient_clipping: no part of a scenario, as DeepSpeed takes norms and multiplies gradients "
       "in any case; off where the file leaves it out, whatever Trainer's max_grad_norm says: write "

@@ -56,7 +56,8 @@ class MemorySummary {
       return;
     result_.notes.push_back(text::filled(
         "GPU memory is full but for {}: gaps in what the allocator holds, longer samples or "
-        "another program may not fit; a larger machine.gpu.reserve asks for settings with more room",
+        "another program may not fit; a larger machine.gpu.reserve asks for settings with more "
+        "room",
         {text::memory(usable - std::min(usable, result_.gpu.total))}));
   }
 
