@@ -22,7 +22,8 @@ class Search {
       : backend_(backend), resolve_(resolve), enough_(enough) {}
 
   /// The next group of changes, which bounds and what was found before may leave out.
-  void take(const std::vector<Change>& changes) {
+  ///   for_programs  those alone that a program runs
+  void take(const std::vector<Change>& changes, bool for_programs = false) {
     Group runnable, others;
     for (const Change& change : changes) {
       if (!backend_.goes_on()) break;
@@ -34,13 +35,13 @@ class Search {
     }
     const FittingChanges before = found_;
     simulate(runnable, before.runnable, before);
-    simulate(others, before.best, before);
+    if (!for_programs) simulate(others, before.best, before);
   }
 
   /// The same of changes that give up the system: once there is a best one, they are for programs.
   void take_others(const std::vector<Change>& changes) {
     const std::optional<Remedy> own = found_.best;
-    take(changes);
+    take(changes, own.has_value());
     if (own) found_.best = own;
   }
 
