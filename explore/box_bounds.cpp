@@ -1,6 +1,7 @@
 #include "explore/box_bounds.hpp"
 
 #include "explore/machine_shape.hpp"
+#include "explore/most_tokens.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <limits>
@@ -59,9 +60,7 @@ BoxBounds::Group& BoxBounds::group(std::size_t setting, const std::string& shape
   resolved_ = true;
   error_.reset();
   group.mandatory = strategies::Mandatory::of(*group.scenario);
-  const description::Training& training = group.scenario->training;
-  group.tokens = static_cast<double>(training.micro_batch * training.gradient_accumulation *
-                                     group.scenario->parallel.data * training.sequence);
+  group.tokens = tokens_a_step(*group.scenario);
   group.scenario->model = {};
   return group;
 }

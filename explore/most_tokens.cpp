@@ -12,12 +12,6 @@ using description::Scenario;
 
 namespace {
 
-double tokens_of(const Scenario& scenario) {
-  const description::Training& training = scenario.training;
-  return static_cast<double>(training.micro_batch * training.gradient_accumulation *
-                             scenario.parallel.data * training.sequence);
-}
-
 /// Whether no amount of swapping leaves room on the GPU.
 bool swaps_in_vain(const Scenario& scenario) {
   if (scenario.strategy.activations.policy != description::ActivationPolicy::swap) return false;
@@ -27,6 +21,12 @@ bool swaps_in_vain(const Scenario& scenario) {
 
 }  // namespace
 
+double tokens_a_step(const Scenario& scenario) {
+  const description::Training& training = scenario.training;
+  return static_cast<double>(training.micro_batch * training.gradient_accumulation *
+                             scenario.parallel.data * training.sequence);
+}
+
 double most_tokens_per_s(const Scenario& scenario) {
   constexpr double none = std::numeric_limits<double>::infinity();
   if (strategies::operator_too_large(scenario)) return 0;
@@ -34,7 +34,7 @@ double most_tokens_per_s(const Scenario& scenario) {
   if (!mandatory) return none;
   if (mandatory->too_small(scenario.machine) || swaps_in_vain(scenario)) return 0;
   const double step_s = mandatory->step_s(scenario);
-  return step_s > 0 ? tokens_of(scenario) / step_s : none;
+  return step_s > 0 ? tokens_a_step(scenario) / step_s : none;
 }
 
 }  // namespace spillway::explore

@@ -1,6 +1,7 @@
 #include "explore/trials.hpp"
 
 #include "explore/machine_shape.hpp"
+#include "explore/most_tokens.hpp"
 #include "explore/reasons.hpp"
 #include "strategies/bounds/mandatory.hpp"
 
@@ -122,11 +123,8 @@ void bound(Ready& ready, Demands& demands) {
     ready.trial->ruled_out = true;
     return;
   }
-  const description::Training& training = scenario.training;
-  const double tokens = static_cast<double>(training.micro_batch * training.gradient_accumulation *
-                                            scenario.parallel.data * training.sequence);
   const double step_s = found->second->step_s(scenario);
-  if (step_s > 0) ready.trial->most_tokens_per_s = ready.most = tokens / step_s;
+  if (step_s > 0) ready.trial->most_tokens_per_s = ready.most = tokens_a_step(scenario) / step_s;
 }
 
 /// Leaves out what cannot be the fastest any more.

@@ -1,18 +1,13 @@
 #include "answers/bound/bound.hpp"
 
 #include "explore/machine_shape.hpp"
+#include "explore/most_tokens.hpp"
 
 namespace spillway::answers {
 
 namespace {
 
 using description::Scenario;
-
-double tokens_a_step(const Scenario& scenario) {
-  const description::Training& training = scenario.training;
-  return static_cast<double>(training.micro_batch * training.gradient_accumulation *
-                             scenario.parallel.data * training.sequence);
-}
 
 std::map<std::string, double> by_name(const strategies::Bounds& bounds,
                                       const description::MachineFile& machine) {
@@ -59,7 +54,8 @@ answer::Bound Bounding::of(const Scenario& scenario) {
   bound.known = true;
   if (const char* tier = mandatory_->too_small(machine)) bound.too_small = tier;
   bound.step_time_s = mandatory_->step_s(scenario);
-  if (bound.step_time_s > 0) bound.tokens_per_s = tokens_a_step(scenario) / bound.step_time_s;
+  if (bound.step_time_s > 0)
+    bound.tokens_per_s = explore::tokens_a_step(scenario) / bound.step_time_s;
   bound.busy_s = by_name(mandatory_->busy(scenario), machine);
   double longest = 0;
   for (const auto& [name, seconds] : bound.busy_s)
