@@ -48,6 +48,7 @@ struct PeerCall {
   Element type = Element::fp32;
   std::uint64_t bytes = 0;  ///< of the whole
   strategies::PartPieces pieces{};
+  std::vector<std::uint64_t> parts{};  ///< all_to_all of pieces.shares: of each share, its bytes
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
 };

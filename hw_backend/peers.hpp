@@ -25,11 +25,30 @@ struct Strided {
   std::uint64_t into_stride = 0, from_stride = 0;
 };
 
+/// The same of an all_to_all whose parts differ: what all send to a member is as long as its part,
+/// and lies there one behind the other, until it returns.
+template <class Copy>
+void copy_shares(const PeerCall& call, Copy copy) {
+  const std::uint64_t members = call.parts.size();
+  std::uint64_t before = 0;  // in the memory that holds a part of each member's
+  for (std::uint64_t member = 0; member < members; ++member) {
+    const std::uint64_t part = call.parts[member];
+    for (std::uint64_t other = 0; other < members; ++other) {
+      if (call.pieces.returns)
+        copy(Strided{call.out[other] + before, call.in[member] + other * part, part});
+      else
+        copy(Strided{call.out[member] + other * part, call.in[other] + before, part});
+    }
+    before += part;
+  }
+}
+
 /// Calls copy(const Strided&) for what an all_to_all brings to its place: part t of a member's
 /// input is part f of the output of member t, if the member is number f. Of the two sides one has
 /// as many pieces in each piece of the other as fit.
 template <class Copy>
 void copy_exchanged(const PeerCall& call, Copy copy) {
+  if (!call.parts.empty()) return copy_shares(call, copy);
   const std::uint64_t members = call.in.size(), part = call.bytes / members;
   const std::uint64_t in = part / call.pieces.in, out = part / call.pieces.out;
   const std::uint64_t piece = std::min(in, out), longer = std::max(in, out);

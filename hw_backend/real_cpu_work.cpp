@@ -1,3 +1,4 @@
+#include "hw_backend/arithmetic/cpu_experts.hpp"
 #include "hw_backend/cpu/conversion.hpp"
 #include "hw_backend/cpu/overflow_check.hpp"
 #include "hw_backend/real_work.hpp"
@@ -190,7 +191,8 @@ RawCpuKernel::RawCpuKernel(const strategies::CpuKernel& kernel)
       group(kernel.group),
       share(kernel.share),
       numbers(kernel.numbers),
-      first_element(kernel.first_element) {
+      first_element(kernel.first_element),
+      operation(kernel.operation) {
   operands.reserve(kernel.operands.size());
   for (const BoundOperand& operand : kernel.operands) {
     operands.emplace_back(operand);
@@ -203,6 +205,27 @@ RawCpuKernel::RawCpuKernel(const strategies::StorageKernel& kernel)
   operands.reserve(kernel.operands.size());
   for (const BoundOperand& operand : kernel.operands) operands.emplace_back(operand);
 }
+
+namespace {
+
+void experts(const WorkContext& context, const RawCpuKernel& kernel, Team& team) {
+  CpuExperts of;
+  of.lowering = context.lowering;
+  of.operation = kernel.operation;
+  of.moment = context.moment_of(kernel.numbers);
+  std::vector<Bound> bound;
+  for (const RawOperand& operand : kernel.operands)
+    if (operand.role == Role::kept)
+      of.kept = operand.data;
+    else if (operand.role == Role::workspace)
+      of.works = operand.data;
+    else
+      bound.push_back({operand.index, operand.data, false});
+  of.bound = bound;
+  compute_experts(of, team);
+}
+
+}  // namespace
 
 bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team,
               std::vector<std::vector<float>>& masters) {
@@ -231,9 +254,9 @@ bool run_work(const WorkContext& context, const RawCpuKernel& kernel, Team& team
       checkpoint(context, kernel, masters);
       return false;
     case CpuWork::products:
-      break;
+      experts(context, kernel, team);
+      return false;
   }
-  ENSURE(kernel.work != CpuWork::products, "experts compute for real on no CPU");
   return false;
 }
 

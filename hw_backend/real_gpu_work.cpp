@@ -95,10 +95,7 @@ void compute(Primitives& device, const WorkContext& context, const RawGpuKernel&
     if (operand.fresh && operand.bytes > own) device.zero(operand.data + own, operand.bytes - own);
     bound.push_back({operand.index, operand.data, operand.fresh});
   }
-  const Moment moment{kernel.numbers.step, static_cast<std::uint32_t>(kernel.numbers.micro_batch),
-                      context.data_index,  kernel.numbers.loss_scale,
-                      context.share,       context.tensor};
-  execute(device, *context.lowering, op, bound, workspace, moment, loss);
+  execute(device, *context.lowering, op, bound, workspace, context.moment_of(kernel.numbers), loss);
 }
 
 }  // namespace
@@ -140,6 +137,12 @@ WorkContext::Part WorkContext::part_of(std::uint32_t weight) const {
   const bool routed = lowering->model->weights.at(weight).routed;
   return {slice_of(*lowering->model, workload, weight, tensor, data_index % workload.expert),
           routed ? workload.expert : 1};
+}
+
+Moment WorkContext::moment_of(const strategies::Numbers& numbers) const {
+  return {numbers.step, static_cast<std::uint32_t>(numbers.micro_batch),
+          data_index,   numbers.loss_scale,
+          share,        tensor};
 }
 
 RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
@@ -194,7 +197,8 @@ void go_through(Primitives& device, const Lowering& lowering) {
   for (const models::Span& pass : {program.forward, program.backward})
     for (std::uint32_t i = pass.first; i < pass.last; ++i)
       for (const bool fresh : {true, false}) {
-        if (models::is_collective(program.operators[i].kind)) continue;
+        const models::OperatorKind kind = program.operators[i].kind;
+        if (models::is_collective(kind) || kind == models::OperatorKind::on_cpu) continue;
         std::vector<Bound> bound;
         for (const models::Operand& operand : program.operators[i].operands)
           bound.push_back({operand.tensor, nowhere, fresh});

@@ -67,6 +67,11 @@ void require_support(const description::Scenario& scenario, const strategies::Pr
         "strategy.optimizer.selected_share",
         "ranks that select columns in their shares of a gradient do not compute for real",
         "use parallel.data 1");
+  if (scenario.strategy.weights.experts_on_cpu() &&
+      scenario.node_ranks() > scenario.parallel.pipeline)
+    description::refuse("strategy.weights.experts",
+                        "ranks that share the experts of a CPU do not compute for real",
+                        "use parallel.data, context and tensor 1");
 }
 
 RealRun run_for_real(const strategies::Decision& decision, const RealRunOptions& options) {

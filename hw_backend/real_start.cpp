@@ -3,6 +3,9 @@
 #include "hw_backend/real_operation.hpp"
 #include "strategies/machine/kernel_time.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 /// How operations begin on devices and cores.
 namespace spillway::hw_backend {
 
@@ -24,6 +27,22 @@ double peer_seconds(const strategies::CollectiveCost& cost, const strategies::To
   const double rate = topology.peer_rate.value();
   const double transfer = cost.to_peer && rate > 0 ? static_cast<double>(cost.to_peer) / rate : 0;
   return transfer + static_cast<double>(cost.hops) * topology.network_latency.value();
+}
+
+/// Bytes of what each member of an all_to_all of unequal parts sends to each, or gets from it.
+///   sent, received  by a member
+std::vector<std::uint64_t> bytes_of_parts(const CollectiveRound& round, std::uint64_t sent,
+                                          std::uint64_t received) {
+  const std::span<const std::uint64_t> shares = round.pieces.shares;
+  const std::uint64_t all = std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
+  const std::uint64_t busiest = *std::max_element(shares.begin(), shares.end());
+  const std::uint64_t whole = round.pieces.returns ? received : sent, unit = whole / all;
+  ENSURE(shares.size() == round.members.size() && whole % all == 0 &&
+             busiest * shares.size() * unit <= round.bytes,
+         "members of an all_to_all have no room for its unequal parts");
+  std::vector<std::uint64_t> parts;
+  for (const std::uint64_t share : shares) parts.push_back(share * unit);
+  return parts;
 }
 
 }  // namespace
@@ -223,15 +242,17 @@ void RealMachine::start(CollectiveRound& round) {
   call.bytes = round.bytes;
   call.pieces = round.pieces;
   for (const Operation* member : round.members) {
-    std::byte *in = nullptr, *out = nullptr;
+    strategies::View in, out;
     for (const strategies::BoundOperand& operand : member->operands)
-      (operand.access == models::Access::write ? out : in) = operand.view.data();
-    for (const strategies::BoundOperand& operand : member->operands)
-      ENSURE(round.what != strategies::Collective::all_to_all ||
-                 (operand.view.bytes == round.bytes && round.bytes % round.members.size() == 0),
-             "members of an all_to_all that do not send alike");
-    call.in.push_back(in ? in : out);
-    call.out.push_back(out);
+      (operand.access == models::Access::write ? out : in) = operand.view;
+    call.in.push_back((in ? in : out).data());
+    call.out.push_back(out.data());
+    if (round.what != strategies::Collective::all_to_all) continue;
+    if (!round.pieces.shares.empty())
+      call.parts = bytes_of_parts(round, in.bytes, out.bytes);
+    else
+      ENSURE(in.bytes == out.bytes && in.bytes % round.members.size() == 0,
+             "members of an all_to_all do not send alike");
   }
   RealOperation& first = real(*round.members.front());
   const double at_least_s = paces(first) ? peer_seconds(round.cost, topology()) : 0;

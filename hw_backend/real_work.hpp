@@ -76,7 +76,8 @@ struct RawCpuKernel {
   std::uint64_t share = 0;
   strategies::Numbers numbers;
   std::uint64_t first_element = 0;
-  bool adds = false;  ///< a conversion into what is there
+  bool adds = false;                            ///< a conversion into what is there
+  const models::Operator* operation = nullptr;  ///< what has the products
   std::vector<RawOperand> operands;
 
   RawCpuKernel() = default;
@@ -99,6 +100,7 @@ struct WorkContext {
     std::uint64_t ranks = 1;  ///< that share the experts: so many in a row have different parts
   };
   Part part_of(std::uint32_t weight) const;
+  Moment moment_of(const strategies::Numbers& numbers) const;
 };
 
 AdamNumbers adam_numbers(const description::Scenario& scenario, const strategies::Numbers& numbers);

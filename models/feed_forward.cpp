@@ -236,13 +236,9 @@ Value shares_of(Tape& tape, const LayerWeights& weights, const Routed& routed) {
 /// What the experts of this rank are given: copies of tokens of the whole expert group, the
 /// busiest of whose ranks this is.
 std::uint64_t rows_here(const Tape& tape) {
-  const Architecture& a = tape.architecture();
-  const Workload& w = tape.workload();
-  const std::uint64_t rows = tape.tokens() * a.experts_per_token;
-  if (w.expert == 1 || w.expert_load.even()) return rows;
-  const double busiest =
-      description::busiest_rank(w.expert_load.shares(a.experts, a.experts_per_token), w.expert);
-  return static_cast<std::uint64_t>(std::ceil(static_cast<double>(rows) * busiest - 1e-6));
+  const std::vector<std::uint64_t>& parts = tape.to_expert_ranks();
+  if (parts.empty()) return tape.tokens() * tape.architecture().experts_per_token;
+  return *std::max_element(parts.begin(), parts.end()) * parts.size();
 }
 
 /// Each copy of a token to the rank that has its expert, through that expert, and back: two
@@ -251,13 +247,13 @@ std::uint64_t rows_here(const Tape& tape) {
 Value through_experts(Tape& tape, const LayerWeights& weights, Value copies, std::uint64_t width) {
   const Architecture& a = tape.architecture();
   const std::uint64_t rows = rows_here(tape);
-  const Value here = exchange(tape, "experts.dispatch", copies, rows * width);
+  const Value here = dispatch(tape, "experts.dispatch", copies, rows * width);
   const Value output =
       multiply(tape, weights,
                {"ffn", WeightKind::ffn_gate, WeightKind::ffn_up, WeightKind::ffn_down, rows,
                 tape.split(a.expert_ffn), a.experts / tape.workload().expert, width},
                here);
-  return exchange(tape, "experts.combine", output, tape.elements(copies));
+  return combine(tape, "experts.combine", output, tape.elements(copies));
 }
 
 /// What a micro-batch reads of the layer's experts: those that one of its tokens chooses.
@@ -277,15 +273,18 @@ double used_bytes(const Tape& tape, const LayerWeights& weights) {
 }
 
 /// All that the routed experts do, by the CPU: each token times its experts, added up by their
-/// shares. What its way back needs besides `x` it keeps in host memory: what is between the
-/// products. Each product reads the matrices of the experts that are used from memory.
-///   Source  KTransformers, kt-kernel/operators/amx/sft_moe.hpp: ForwardCache
+/// shares. Each product reads the matrices of the experts that are used from memory.
+///   Kept   in host memory for its way back: what products make of copies, and what is between them
+///   Works  on copies of tokens, whose gradients take their place, and on the gradient of the inner
+///          width
+///   Source  KTransformers, kt-kernel/operators/amx/sft_moe.hpp: ForwardCache (gate, up,
+///           intermediate and down outputs), SFTSharedPools (once for all layers)
 Value cpu_experts(Tape& tape, const LayerWeights& weights, Value x, Value shares,
                   std::uint64_t width) {
   const Architecture& a = tape.architecture();
   const std::uint64_t rows = tape.tokens() * a.experts_per_token;
-  const std::uint64_t products = a.gated_ffn ? 3 : 2;
-  const Flops flops(2.0 * static_cast<double>(rows * width * a.expert_ffn * products));
+  const std::uint64_t products = a.gated_ffn ? 3 : 2, inner_width = tape.split(a.expert_ffn);
+  const Flops flops(2.0 * static_cast<double>(rows * width * inner_width * products));
   const Bytes bytes(static_cast<std::uint64_t>(used_bytes(tape, weights)) +
                     2 * rows * width * tape.element());
   const Value inner = tape.value_of(x.tensor);
@@ -296,8 +295,10 @@ Value cpu_experts(Tape& tape, const LayerWeights& weights, Value x, Value shares
       {x.tensor, shares.tensor});
   forward.flops = flops;
   forward.bytes = bytes;
-  forward.cpu_keeps = Bytes(rows * a.expert_ffn * (products - 1) * tape.element());
-  tape.on_backward([&tape, x, inner, shares, output, flops, bytes] {
+  forward.cpu_keeps = Bytes(rows * (inner_width * products + width) * tape.element());
+  const Bytes works(rows * (inner_width + width) * tape.element());
+  forward.cpu_works = works;
+  tape.on_backward([&tape, x, inner, shares, output, flops, bytes, works] {
     std::vector<Operand> back{
         tape.gradient(output), {x.tensor, Access::read}, {shares.tensor, Access::read}};
     tape.accumulate(back, inner);
@@ -306,6 +307,7 @@ Value cpu_experts(Tape& tape, const LayerWeights& weights, Value x, Value shares
         tape.add("experts.cpu.backward", OperatorFunction::cpu_experts_backward, std::move(back));
     backward.flops = flops;
     backward.bytes = bytes;
+    backward.cpu_works = works;
     tape.pass_gradient(inner, x);
   });
   return output;
@@ -319,6 +321,15 @@ Value through(Tape& tape, const LayerWeights& weights, WeightKind kind, Value x,
   matmul(tape, name, x, weights.of(kind).front(), tape.tokens(), tape.elements(x) / tape.tokens(),
          {y});
   return y;
+}
+
+/// What tensor ranks have whole of this half: each sees a part of what experts make, and with it of
+/// what experts count.
+void mark_partial_beside_experts(Tape& tape, const LayerWeights& weights) {
+  for (const WeightKind kind :
+       {WeightKind::router, WeightKind::router_norm, WeightKind::router_scale,
+        WeightKind::shared_router, WeightKind::latent_in, WeightKind::latent_out})
+    if (weights.has(kind)) mark_partial(tape, weights.of(kind).front());
 }
 
 /// Experts: a router, copies of each token for its experts, their sum by the router's weights.
@@ -360,6 +371,7 @@ Value dense_half(Tape& tape, const LayerWeights& weights, Value x) {
 }
 
 Value experts_half(Tape& tape, const LayerWeights& weights, Value x, Value routed) {
+  if (tape.is_split()) mark_partial_beside_experts(tape, weights);
   const Value input = enter_split(tape, x);
   const Value output =
       experts(tape, weights, input, routed.slot == x.slot ? input : enter_split(tape, routed));

@@ -120,6 +120,7 @@ class Cutter {
   StepProgram cut_program(const std::vector<std::uint32_t>& layers, const Model& model) const {
     StepProgram part;
     part.workload = program_.workload;
+    part.to_expert_ranks = program_.to_expert_ranks;
     part.tensors = program_.tensors;
     for (const std::uint32_t i : layers) part.layers.push_back(program_.layers[i]);
     for (LayerSpan& layer : part.layers) layer.forward = append(layer.forward, part);

@@ -220,10 +220,12 @@ struct Operator {
   Bytes widened;    ///< of it: packed weights read and their wide copies written, which the
                     ///< product waits for
   Bytes cpu_keeps;  ///< on_cpu: in host memory, from forward to backward
+  Bytes cpu_works;  ///< on_cpu: in host memory, while it runs
   GemmShape gemm;   ///< matmul, and what has matmuls inside: loss, feed-forward in tiles
   /// Of an all-to-all: in so many pieces of one length lies each part of what goes and of what
   /// comes, the parts taking turns.
   std::uint64_t pieces_out = 1, pieces_in = 1;
+  bool returns = false;    ///< all_to_all: copies of tokens come back from their experts
   bool fp8 = false;        ///< a product of 8-bit copies
   bool causal = false;     ///< attention
   bool beside = false;     ///< ring_shift: the kernel behind it does not wait for it, others do
@@ -269,6 +271,9 @@ struct StepProgram {
   std::vector<Operator> operators;
   std::vector<LayerSpan> layers;  ///< parallel to Model::layers
   Span forward, backward, update;
+  /// Of the copies of a rank's tokens, how many go to each rank of its expert group; empty without
+  /// such a group.
+  std::vector<std::uint64_t> to_expert_ranks;
 
   Flops forward_flops() const;  ///< of one micro-batch and rank, no recomputation
   Flops flops(Span span) const;

@@ -31,6 +31,7 @@ class Tape {
   void enter_block(const BlockTraits& traits) { here_ = model_.architecture.of_block(traits); }
   const Workload& workload() const { return program_.workload; }
   std::uint64_t tokens() const { return program_.workload.tokens(); }
+  const std::vector<std::uint64_t>& to_expert_ranks() const { return program_.to_expert_ranks; }
   std::uint64_t element() const { return element_; }
   /// One rank's share of `width`, which the tensor ways divide (a vocabulary: rounded up).
   std::uint64_t split(std::uint64_t width) const;
@@ -180,10 +181,12 @@ class Tape {
 Value exchange_heads(Tape& tape, std::string_view name, Value value);
 /// The way back, of some heads of all tokens.
 Value exchange_tokens(Tape& tape, std::string_view name, Value value);
-/// `elements` that come from the ranks of the expert group, each of which keeps a part of its
-/// `value` and sends the others theirs; the gradient goes back the same way. Without such a group
-/// `value` itself.
-Value exchange(Tape& tape, std::string_view name, Value value, std::uint64_t elements);
+/// The copies of tokens, `value`, to the ranks of the expert group that have their experts:
+/// `elements` come from all of them, of the busiest. The gradient goes back the same way. Without
+/// such a group `value` itself.
+Value dispatch(Tape& tape, std::string_view name, Value value, std::uint64_t elements);
+/// The way back: `elements` of the copies that this rank sent.
+Value combine(Tape& tape, std::string_view name, Value value, std::uint64_t elements);
 /// `value` as the input of matrices cut by columns: its gradient, partial on each rank, is summed.
 /// Where ranks share the tokens it is gathered first.
 Value enter_split(Tape& tape, Value value);

@@ -2,8 +2,8 @@
 
 #include "scenarios/description/errors.hpp"
 
-#include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace spillway::hw_backend {
 
@@ -23,35 +23,6 @@ std::uint32_t inverse_of(std::uint32_t stride, std::uint32_t tokens) {
 
 }  // namespace
 
-std::vector<std::uint32_t> expert_counts(const std::vector<double>& shares, std::uint64_t tokens,
-                                         std::uint64_t chosen) {
-  const std::uint64_t copies = tokens * chosen;
-  std::vector<std::uint32_t> counts(shares.size());
-  std::vector<double> left(shares.size());
-  std::uint64_t given = 0;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    const double part = shares[i] * static_cast<double>(copies);
-    const std::uint64_t whole = std::min(static_cast<std::uint64_t>(part), tokens);
-    counts[i] = static_cast<std::uint32_t>(whole);
-    left[i] = part - static_cast<double>(whole);
-    given += whole;
-  }
-  std::vector<std::size_t> order(shares.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return left[a] > left[b]; });
-  while (given < copies) {
-    const std::uint64_t before = given;
-    for (const std::size_t expert : order) {
-      if (given == copies || counts[expert] == tokens || shares[expert] <= 0) continue;
-      ++counts[expert];
-      ++given;
-    }
-    ENSURE(given > before, "fewer experts have tokens than a token goes to");
-  }
-  return counts;
-}
-
 Routing routing_of(const models::Architecture& architecture, const models::Workload& workload,
                    const RandomKey& key) {
   const models::Architecture& a = architecture;
@@ -66,11 +37,10 @@ Routing routing_of(const models::Architecture& architecture, const models::Workl
   routing.stride = 1 + below(routing.tokens, words.word[1]);
   while (std::gcd(routing.stride, routing.tokens) != 1) ++routing.stride;
   routing.inverse = inverse_of(routing.stride % routing.tokens, routing.tokens);
-  const std::vector<std::uint32_t> counts =
-      expert_counts(workload.expert_load.shares(a.experts, a.experts_per_token), routing.tokens,
-                    routing.per_token);
-  for (std::size_t expert = 0; expert < counts.size(); ++expert)
-    routing.first[expert + 1] = routing.first[expert] + counts[expert];
+  const std::vector<std::uint64_t> copies =
+      workload.expert_load.copies(a.experts, a.experts_per_token, routing.tokens);
+  for (std::size_t expert = 0; expert < copies.size(); ++expert)
+    routing.first[expert + 1] = routing.first[expert] + static_cast<std::uint32_t>(copies[expert]);
   return routing;
 }
 

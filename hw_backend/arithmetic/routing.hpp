@@ -3,8 +3,6 @@
 #include "hw_backend/arithmetic/random.hpp"
 #include "models/step_program.hpp"
 
-#include <vector>
-
 namespace spillway::hw_backend {
 
 /// Which experts the tokens of a layer go to in one micro-batch. A run for real realises the load
@@ -41,11 +39,6 @@ struct Routing {
     return low;
   }
 };
-
-/// How many of `tokens` x `chosen` copies go to each expert: `shares` of them, rounded so that they
-/// add up, the largest remainders up; none gets more than `tokens`.
-std::vector<std::uint32_t> expert_counts(const std::vector<double>& shares, std::uint64_t tokens,
-                                         std::uint64_t chosen);
 
 /// Of the layer and micro-batch that `key` names.
 ///   Throws  ScenarioError where the load does not fit the experts

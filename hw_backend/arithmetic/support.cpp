@@ -44,15 +44,6 @@ class Refusals {
   std::vector<description::Complaint> complaints_;
 };
 
-/// Whether each of `ranks`, which hold equal numbers of experts in a row, gets equally many copies.
-bool sends_alike(const Routing& routing, std::uint64_t ranks) {
-  const std::uint64_t own = routing.experts / ranks;
-  for (std::uint64_t rank = 0; rank < ranks; ++rank)
-    if ((routing.first[(rank + 1) * own] - routing.first[rank * own]) * ranks != routing.copies())
-      return false;
-  return true;
-}
-
 /// Experts and routers that are simulated only.
 template <class Has>
 void refuse_experts(const models::Model& model, const models::Workload& workload, const Has& has,
@@ -66,16 +57,6 @@ void refuse_experts(const models::Model& model, const models::Workload& workload
   has(a.expert_latent > 0, "experts of latents");
   refuse(workload.context > 1, "parallel.context",
          "experts beside ranks that share a sample do not run for real", "use 1");
-  refuse(workload.experts_on_cpu, "strategy.weights.experts",
-         "no CPU multiplies by experts for real", "leave it out; simulate knows more");
-  refuse(a.experts <= Routing::most_experts && a.experts % workload.expert == 0 &&
-             !sends_alike(routing_of(a, workload, {}), workload.expert),
-         "parallel.expert",
-         "the " + std::to_string(workload.expert) +
-             " ranks that share experts would get unequal parts of a micro-batch's " +
-             std::to_string(workload.tokens() * a.experts_per_token) +
-             " copies of tokens, which no device exchanges for real",
-         "write training.expert_load \"even\" and tokens that the experts divide, or 1");
 }
 
 /// Models that tensor ranks share in simulation only.
@@ -84,8 +65,6 @@ void refuse_tensor_ranks(const models::Model& model, const models::Workload& wor
   const models::Architecture& a = model.architecture;
   if (workload.tensor == 1) return;
   const char* const hint = "write 1; simulate knows more";
-  refuse(a.experts > 0, "parallel.tensor",
-         "no device cuts experts for real, which " + a.name + " has", hint);
   refuse(
       a.head_norm == models::HeadNorm::whole, "parallel.tensor",
       "no device norms the queries of all tensor ranks together for real, as " + a.name + " does",

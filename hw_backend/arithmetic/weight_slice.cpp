@@ -15,13 +15,16 @@ using models::WeightTensor;
 /// The outputs of a matrix by what is in them, each of which the ranks cut for itself.
 std::vector<std::uint64_t> outputs_of(const models::Architecture& a, const WeightTensor& matrix) {
   const std::uint64_t all = matrix.outputs();
-  const std::vector<std::uint64_t> both{a.ffn, a.ffn};
+  const bool shared = matrix.kind == WeightKind::shared_up;
+  const std::uint64_t width = shared ? a.shared_ffn : matrix.routed ? a.expert_ffn : a.ffn;
+  const std::vector<std::uint64_t> both{width, width};
   const std::vector<std::uint64_t> heads{a.query_width(), a.kv_width(), a.value_width()};
   const auto is = [all](const std::vector<std::uint64_t>& parts) {
     return all == std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
   };
   if (matrix.kind == WeightKind::query && is(heads)) return heads;
-  if (matrix.kind == WeightKind::ffn_up && a.gated_ffn && is(both)) return both;
+  const bool up = shared || matrix.kind == WeightKind::ffn_up;
+  if (up && a.gated_ffn && is(both)) return both;
   return {all};
 }
 
@@ -61,7 +64,6 @@ WeightSlice slice_of(const models::Model& model, const models::Workload& workloa
     slice.pieces[0] = {expert * slice.own_row, slice.own_row};
   }
   if (ranks == 1) return slice;
-  ENSURE(!of.routed, "a cut of experts");
   if (of.kind == WeightKind::embedding || of.kind == WeightKind::lm_head) {
     const WordShare words = words_of(of.shape[0], ranks, tensor);
     const std::uint64_t width = of.shape[1];
@@ -81,7 +83,10 @@ WeightSlice slice_of(const models::Model& model, const models::Workload& workloa
   } else {
     slice = columns({of.inputs()}, of.inputs_first ? of.outputs() : 1, ranks, tensor);
   }
-  slice.elements = all / ranks;
+  // of several experts in one tensor each is a row, or some: whose experts are ahead is behind
+  const std::uint64_t sharers = of.routed ? workload.expert : 1;
+  slice.elements = all / ranks / sharers;
+  for (WeightSlice::Piece& piece : slice.pieces) piece.first += expert * (all / sharers);
   return slice;
 }
 

@@ -38,7 +38,6 @@ struct WeightSlice {
 /// of what expert-parallel ranks share its experts; of others all.
 ///   tensor  the rank's number among the tensor ranks
 ///   expert  and among those that share experts
-///   Throws  InternalError for a cut of experts
 WeightSlice slice_of(const models::Model& model, const models::Workload& workload,
                      std::uint32_t weight, std::uint64_t tensor, std::uint64_t expert);
 

@@ -98,6 +98,7 @@ constexpr Knob pinned[] = {
 constexpr Knob left_pinned[] = {{"strategy.pinned"},
                                 {"strategy.gradients.d2h", false, never_taken_back}};
 constexpr Knob experts_on_cpu[] = {{"training.precision"}};
+constexpr Knob works_on_cpu[] = {{"training.micro_batch"}};
 constexpr Knob init_copy[] = {{"strategy.gradients.init_copy"}};
 constexpr Knob process_base[] = {{"machine.host.process_base"}, {"machine.host.process_base_next"}};
 constexpr Knob runtime_base[] = {{"machine.host.runtime_base"}};
@@ -153,6 +154,9 @@ constexpr PurposeRow rows[] = {
      flat_weights, "weights at home on SSD"},
     {"host", P::weights, "weights", "routed experts by which the CPU multiplies, once a node",
      L::permanent, experts_on_cpu, "experts in fewer bits (training.lora.base), or on SSD"},
+    {"host", P::workspace, "workspace",
+     "copies of tokens and gradients that the CPU works on when it multiplies by experts",
+     L::permanent, works_on_cpu, "a smaller micro-batch"},
     {"host", P::gradient_flat_buffer, "gradient_flat_buffer",
      "one long buffer with the gradients of all weights of a rank", L::permanent, flat_gradients,
      "fp16 sums, more ranks under ZeRO stage 2, a share of the update on the GPU"},

@@ -74,15 +74,42 @@ std::vector<double> ExpertLoad::shares(std::uint64_t experts, std::uint64_t chos
   return all;
 }
 
-double busiest_rank(const std::vector<double>& shares, std::uint64_t ranks) {
-  if (ranks == 1) return 1;
-  const std::size_t each = shares.size() / ranks;
-  double most = 0;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const auto first = shares.begin() + static_cast<std::ptrdiff_t>(rank * each);
-    most = std::max(most, std::accumulate(first, first + static_cast<std::ptrdiff_t>(each), 0.0));
+std::vector<std::uint64_t> ExpertLoad::copies(std::uint64_t experts, std::uint64_t chosen,
+                                              std::uint64_t tokens) const {
+  const std::vector<double> parts = shares(experts, chosen);
+  const std::uint64_t all = tokens * chosen;
+  std::vector<std::uint64_t> counts(experts);
+  std::vector<double> left(experts);
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < experts; ++i) {
+    const double part = parts[i] * static_cast<double>(all);
+    counts[i] = std::min(static_cast<std::uint64_t>(part), tokens);
+    left[i] = part - static_cast<double>(counts[i]);
+    given += counts[i];
   }
-  return most * static_cast<double>(ranks);
+  std::vector<std::size_t> order(experts);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return left[a] > left[b]; });
+  while (given < all) {
+    const std::uint64_t before = given;
+    for (const std::size_t expert : order) {
+      if (given == all || counts[expert] == tokens || parts[expert] <= 0) continue;
+      ++counts[expert];
+      ++given;
+    }
+    ENSURE(given > before, "fewer experts have tokens than a token goes to");
+  }
+  return counts;
+}
+
+std::vector<std::uint64_t> copies_of_ranks(const std::vector<std::uint64_t>& copies,
+                                           std::uint64_t ranks) {
+  const std::size_t each = copies.size() / ranks;
+  std::vector<std::uint64_t> of_ranks(ranks, 0);
+  for (std::size_t expert = 0; expert < copies.size(); ++expert)
+    of_ranks[expert / each] += copies[expert];
+  return of_ranks;
 }
 
 }  // namespace spillway::description

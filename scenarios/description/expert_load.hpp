@@ -20,12 +20,17 @@ struct ExpertLoad {
   ///   Throws  ScenarioError at training.expert_load: other than `experts` counts, or fewer of them
   ///           above 0 than a token chooses
   std::vector<double> shares(std::uint64_t experts, std::uint64_t chosen) const;
+  /// How many copies go to each expert if each of `tokens` goes to `chosen` of them: the shares,
+  /// rounded so that they add up, the largest remainders up; none gets more than `tokens`.
+  ///   Throws  ScenarioError as `shares`
+  std::vector<std::uint64_t> copies(std::uint64_t experts, std::uint64_t chosen,
+                                    std::uint64_t tokens) const;
 
   bool operator==(const ExpertLoad&) const = default;
 };
 
-/// What the busiest of `ranks`, which hold equal numbers of experts in a row, gets, as a multiple
-/// of what each gets where all are alike; 1 where they are, or of one rank.
-double busiest_rank(const std::vector<double>& shares, std::uint64_t ranks);
+/// What each of `ranks`, which hold equal numbers of experts in a row, gets of the experts' copies.
+std::vector<std::uint64_t> copies_of_ranks(const std::vector<std::uint64_t>& copies,
+                                           std::uint64_t ranks);
 
 }  // namespace spillway::description

@@ -27,6 +27,7 @@ enum class Role : std::uint8_t {
   input,     ///< of a conversion; `index` pairs it with its output
   output,
   indices,  ///< of columns, 32 bits each
+  kept,     ///< by the CPU, from an operator to its backward
 };
 
 struct BoundOperand {
@@ -122,10 +123,11 @@ inline constexpr std::size_t cpu_work_count = static_cast<std::size_t>(CpuWork::
 struct CpuKernel {
   CpuWork work = CpuWork::adam;
   std::uint64_t elements = 0;
-  std::uint64_t traffic = 0;        ///< bytes of DRAM traffic, read + written
-  double flops = 0;                 ///< of products
-  const Subgroup* group = nullptr;  ///< of Adam and checkpoints: what the operands hold
-  std::uint64_t share = 0;          ///< of `group`: the rank whose share of each weight it is
+  std::uint64_t traffic = 0;                    ///< bytes of DRAM traffic, read + written
+  double flops = 0;                             ///< of products
+  const models::Operator* operation = nullptr;  ///< what has the products
+  const Subgroup* group = nullptr;              ///< of Adam and checkpoints: what the operands hold
+  std::uint64_t share = 0;  ///< of `group`: the rank whose share of each weight it is
   Numbers numbers{};
   std::uint64_t first_element = 0;  ///< where there is no `group`: of the weight
   std::vector<BoundOperand> operands;
@@ -147,9 +149,9 @@ struct StorageKernel {
 ///   all_gather       in: own shard [n/G]; out: all shards [n]
 ///   reduce_scatter   in: [n]; out: own shard of the sum [n/G]
 ///   all_reduce       in: [n]; out: [n], may be the same view
-///   all_to_all       in: [n], a part for each member in rank order; out: [n], a part from each. A
-///                    machine that computes nothing takes other lengths too: of the busiest member,
-///                    where members do not send alike
+///   all_to_all       in: [n], a part for each member in rank order; out: [n], a part from each.
+///                    Where parts differ (PartPieces::shares), one of the two has room for what the
+///                    busiest member gets, and every member's has as much
 ///   ring_shift       in: [n]; out: [n], that of the member before; the first's comes from the last
 ///   In place         a shard may lie in the whole, where the member's own place in it is
 enum class Collective { all_gather, reduce_scatter, all_reduce, all_to_all, ring_shift };
@@ -157,8 +159,13 @@ enum class Collective { all_gather, reduce_scatter, all_reduce, all_to_all, ring
 /// `in` and in `out` of its members. A part of some columns of a matrix has a piece in each row.
 struct PartPieces {
   std::uint64_t in = 1, out = 1;
-  bool operator==(const PartPieces&) const = default;
+  /// Where parts differ: in which proportion to each other are what each member sends to all; of
+  /// what `returns`, what comes from them. The shorter of `in` and `out` is their sum. They live as
+  /// long as the machine. Empty: equal parts.
+  std::span<const std::uint64_t> shares = {};
+  bool returns = false;
 };
+bool operator==(const PartPieces& a, const PartPieces& b);
 std::string_view to_string(Collective collective);
 
 }  // namespace spillway::strategies

@@ -30,6 +30,11 @@ std::string_view to_string(Collective collective) {
   return "?";
 }
 
+bool operator==(const PartPieces& a, const PartPieces& b) {
+  return a.in == b.in && a.out == b.out && a.returns == b.returns &&
+         std::equal(a.shares.begin(), a.shares.end(), b.shares.begin(), b.shares.end());
+}
+
 Machine::Machine(MachineSetup setup)
     : setup_(std::move(setup)),
       recorder_(setup_.topology.ranks, storage_names(setup_.topology), setup_.clock, setup_.trace,

@@ -32,7 +32,8 @@ bool has_parts(const description::Scenario& scenario) {
   if (scenario.parallel.tensor == 1) return false;
   return scenario.parallel.sequence_parallel ||
          description::has_adapters(scenario.training.method) ||
-         models::architecture_of(scenario).head_norm == models::HeadNorm::per_head;
+         models::architecture_of(scenario).head_norm == models::HeadNorm::per_head ||
+         models::architecture_of(scenario).experts > 0;
 }
 
 Numerics streaming_numerics(const description::Scenario& scenario) {
@@ -52,6 +53,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   numerics.tensor = scenario.parallel.tensor;
   numerics.sequence_parallel = numerics.tensor > 1 && scenario.parallel.sequence_parallel;
   numerics.expert = scenario.parallel.expert;
+  numerics.experts_on_cpu = strategy.weights.experts_on_cpu();
   numerics.micro_batches = scenario.training.gradient_accumulation;
   numerics.sum = kernel_type(numerics.precision);
   // ZeRO-1 sums in kernels and reduces once, whoever updates
@@ -111,6 +113,7 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   description::Scenario reference = scenario;
   reference.training.optimizer_in_backward = false;
   reference.strategy = defaults_of("resident");
+  if (wanted.experts_on_cpu) reference.strategy.weights.experts = description::ExpertPlace::cpu;
   reference.strategy.gradients.memory = description::GradientMemory::at_start;  // one check of all
   reference.strategy.gradients.accumulation =
       wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;

@@ -16,6 +16,7 @@ struct Numerics {
   bool sequence_parallel = false;  ///< tensor ranks add up gradients of norms
   bool context_in_ring = false;    ///< attention adds up block by block, as they come
   std::uint64_t expert = 1;  ///< ranks whose tokens an expert's gradient is summed over in kernels
+  bool experts_on_cpu = false;  ///< which multiplies in its own order
   std::uint64_t micro_batches = 1;
   /// Type in which micro-batches add up; equal to the kernels' where there is one only.
   description::ElementType sum = description::ElementType::fp32;

@@ -42,7 +42,7 @@ Task<> StreamingRank::init() {
   hold_fp8(held, job);
   // weights are made in fp32, and stay so until their masters have left for storage
   const Buffer wide = in_fp32();
-  if (cpu_experts) cpu_experts->init();
+  if (cpu_experts) co_await cpu_experts->init();
   co_await weights.init();
   co_await saved->init();
   weights.find_staying([this](auto layer) { return saved->recomputes(layer); });
@@ -97,7 +97,11 @@ Task<> StreamingRank::close() {
 
 Meetings meetings_of(const StreamingRank& parts) {
   const description::Scenario& scenario = parts.job.scenario;
-  Meetings meetings{tensor_group(scenario, parts.rank), {}, {}, parts.cpu_experts.get()};
+  Meetings meetings{tensor_group(scenario, parts.rank),
+                    {},
+                    {},
+                    parts.cpu_experts.get(),
+                    parts.job.program.to_expert_ranks};
   if (scenario.parallel.context > 1) meetings.context = context_group(scenario, parts.rank);
   if (scenario.parallel.expert > 1) meetings.expert = expert_group(scenario, parts.rank);
   return meetings;

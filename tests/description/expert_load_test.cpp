@@ -11,13 +11,14 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Lt;
 
 constexpr double near = 1e-12;
 
 TEST(ExpertLoad, IsEvenWhereNobodySaysMore) {
   EXPECT_THAT(ExpertLoad().shares(8, 2), Each(DoubleNear(0.125, near)));
-  EXPECT_EQ(busiest_rank(ExpertLoad().shares(8, 2), 1), 1);
-  EXPECT_NEAR(busiest_rank(ExpertLoad().shares(8, 2), 4), 1, near);
+  // 10 tokens x 2 over 4 experts: 5 each
+  EXPECT_THAT(ExpertLoad().copies(4, 2, 10), Each(5));
 }
 
 TEST(ExpertLoad, FollowsZipfWithPopularExpertsOnRanksFarApart) {
@@ -27,9 +28,10 @@ TEST(ExpertLoad, FollowsZipfWithPopularExpertsOnRanksFarApart) {
   EXPECT_THAT(load.shares(4, 1),
               ElementsAre(DoubleNear(12.0 / 25, near), DoubleNear(4.0 / 25, near),
                           DoubleNear(6.0 / 25, near), DoubleNear(3.0 / 25, near)));
-  EXPECT_NEAR(busiest_rank(load.shares(4, 1), 2), 2 * 16.0 / 25, near);
-  // in a row the first 16 of 128 would be more than half of all
-  EXPECT_LT(busiest_rank(load.shares(128, 8), 8), 2);
+  // of 2,500 tokens; 1,600 would go to two popular experts in a row
+  EXPECT_THAT(copies_of_ranks(load.copies(4, 1, 2500), 2), ElementsAre(1600, 900));
+  // in a row the first 16 of 128 would be more than half of all 8,000
+  EXPECT_THAT(copies_of_ranks(load.copies(128, 8, 1000), 8), Each(Lt(2000)));
 }
 
 TEST(ExpertLoad, OfCountsIsTheirPartOfAll) {
@@ -37,7 +39,20 @@ TEST(ExpertLoad, OfCountsIsTheirPartOfAll) {
   load.counts = {30, 10, 50, 10};
   EXPECT_THAT(load.shares(4, 1), ElementsAre(DoubleNear(0.3, near), DoubleNear(0.1, near),
                                              DoubleNear(0.5, near), DoubleNear(0.1, near)));
-  EXPECT_NEAR(busiest_rank(load.shares(4, 1), 2), 1.2, near);
+  EXPECT_THAT(copies_of_ranks(load.copies(4, 1, 100), 2), ElementsAre(40, 60));
+  EXPECT_THAT(copies_of_ranks(load.copies(4, 1, 100), 1), ElementsAre(100));
+}
+
+TEST(ExpertLoad, GivesWholeCopiesThatAddUpAndNoExpertMoreThanThereAreTokens) {
+  // 7 x 2 = 14 over 4: 3.5 each, the first get what is left
+  EXPECT_THAT(ExpertLoad().copies(4, 2, 7), ElementsAre(4, 4, 3, 3));
+  ExpertLoad load;
+  load.counts = {44, 36, 20, 0};
+  // 0.44 x 20 = 8.8, 0.36 x 20 = 7.2, 0.2 x 20 = 4: the largest remainder goes up
+  EXPECT_THAT(load.copies(4, 2, 10), ElementsAre(9, 7, 4, 0));
+  load.counts = {2, 1, 1, 0};
+  // one that all tokens go to
+  EXPECT_THAT(load.copies(4, 2, 3), ElementsAre(3, 2, 1, 0));
 }
 
 TEST(ExpertLoad, OfNoExpertExceedsOneCopyOfEveryToken) {

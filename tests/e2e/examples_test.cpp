@@ -25,7 +25,7 @@ std::string without_progress(const std::string& text) {
   std::istringstream lines(text);
   std::string rest;
   for (std::string line; std::getline(lines, line);)
-    if (!line.starts_with("simulating")) rest += line + "\n";
+    if (!line.starts_with("simulating") && !line.starts_with("looking for")) rest += line + "\n";
   return rest;
 }
 

@@ -128,9 +128,58 @@ TEST(ExpertsOfTwoRanks, EndWhereTwoRanksWithAllExpertsDo) {
                                                                         "parallel.data=2"}))))
         .trained;
   };
-  const Trained shared = trained({"parallel.expert=2"}), whole = trained({});
-  EXPECT_EQ(shared.losses, whole.losses);
-  EXPECT_EQ(different(shared, whole), 0u);
+  // 192 copies of a rank's tokens, 5 of each 8 for the first rank's two experts in the second run
+  for (const char* load : {R"("even")", "[3, 2, 1, 2]"}) {
+    const Overrides loaded{std::string("training.expert_load=") + load};
+    const Trained shared = trained(joined(loaded, {"parallel.expert=2"})), whole = trained(loaded);
+    EXPECT_EQ(shared.losses, whole.losses) << load;
+    EXPECT_EQ(different(shared, whole), 0u) << load;
+  }
+}
+
+// What only one of the ranks has no room for, the rest of its buffer, is read by nobody.
+TEST(ExpertsOfTwoRanks, EndWhereTheReferenceDoesWithUnequalParts) {
+  for (const char* system : {"zero_offload", "zero_infinity"})
+    for (const char* load : {"[3, 2, 1, 2]", "[1, 1, 0, 0]"})
+      expect_the_references_end(
+          system,
+          {load,
+           joined(mixtral, joined(shared_by_two, {std::string("training.expert_load=") + load,
+                                                  "training.sequence=50"})),
+           2});
+}
+
+const Overrides by_cpu{"strategy.weights.experts=cpu",       "machine.host.compute.bf16=1 TFLOPS",
+                       "machine.host.compute.fp32=1 TFLOPS", "training.method=lora",
+                       "training.lora.targets=attention",    "training.learning_rate=0.01"};
+
+// Its products are those of the host device, and what they make lies where it looks for it: with
+// several micro-batches in a step, with blocks that run again, and in two stages.
+TEST(ExpertsOfTheCpu, EndWhereThoseOfTheGpuDo) {
+  const std::pair<const char*, Overrides> more[] = {
+      {"plain", {}},
+      {"accumulated", {"training.gradient_accumulation=3", "training.precision=fp32"}},
+      {"again", {"strategy.activations.policy=checkpoint_gpu"}},
+      {"uneven", {R"(training.expert_load={"zipf": 1.2})"}},
+      {"two_stages", {"parallel.pipeline=2", "training.gradient_accumulation=3"}}};
+  for (const auto& [name, overrides] : more) {
+    SCOPED_TRACE(name);
+    Overrides of_gpu = joined(mixtral, joined(by_cpu, overrides));
+    const Trained by_it =
+        train_for_real(small_training("resident", of_gpu, {.feed_forward = 4096})).trained;
+    of_gpu.emplace_back("strategy.weights.experts=as_others");
+    const Trained by_gpu =
+        train_for_real(small_training("resident", of_gpu, {.feed_forward = 4096})).trained;
+    EXPECT_LT(by_it.losses.back(), by_it.losses.front());
+    EXPECT_EQ(by_it.losses, by_gpu.losses);
+    EXPECT_EQ(different(by_it, by_gpu), 0u);
+  }
+}
+
+TEST(ExpertsOfTheCpu, EndWhereTheReferenceDoesInSystemsThatStream) {
+  for (const char* system : {"zero_infinity", "zero_offload", "megatrain", "superoffload"})
+    expect_the_references_end(system, {"mixtral", joined(mixtral, by_cpu)});
+  expect_the_references_end("zero_infinity", {"qwen", joined(qwen, by_cpu)});
 }
 
 // Two groups, each of whose experts has its gradients reduced over both.
@@ -142,6 +191,14 @@ TEST(ExpertsOfFourRanks, EndWhereTheReferenceDoes) {
                  joined(mixtral, {"parallel.data=4", "parallel.expert=2", "machine.gpu.count=4",
                                   "machine.host.memory=16 GiB"}),
                  4});
+  expect_the_references_end(
+      "resident",
+      {"two_stages",
+       joined(mixtral, joined(shared_by_two, {"parallel.pipeline=2", "parallel.zero_stage=1",
+                                              "machine.gpu.count=4", "machine.host.memory=16 GiB",
+                                              "training.expert_load=[3, 2, 1, 2]",
+                                              "training.gradient_accumulation=2"})),
+       4});
 }
 
 // The declared load is what a run does: another one ends elsewhere, and so does each expert's part.

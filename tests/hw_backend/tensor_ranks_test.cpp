@@ -186,6 +186,21 @@ constexpr const char* small_neox = R"({"model_type": "gpt_neox", "hidden_size": 
     "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 50,
     "rotary_pct": 0.7})";
 
+// Experts with gate and up in one matrix, apart, inputs first; shared ones behind a gate.
+constexpr const char* even_qwen2_moe = R"({"model_type": "qwen2_moe", "hidden_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 40, "moe_intermediate_size": 20, "num_experts": 6,
+    "num_experts_per_tok": 2, "shared_expert_intermediate_size": 36, "vocab_size": 50,
+    "mlp_only_layers": [1]})";
+constexpr const char* even_granite_moe = R"({"model_type": "granitemoeshared", "hidden_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 28, "num_local_experts": 4, "num_experts_per_tok": 2,
+    "shared_intermediate_size": 20, "vocab_size": 50})";
+constexpr const char* even_dbrx = R"({"model_type": "dbrx", "d_model": 24, "n_heads": 4,
+    "n_layers": 2, "max_seq_len": 64, "vocab_size": 50,
+    "attn_config": {"kv_n_heads": 2, "clip_qkv": null},
+    "ffn_config": {"ffn_hidden_size": 28, "moe_num_experts": 4, "moe_top_k": 2}})";
+
 description::Training adapters(const char* targets) {
   description::Training training;
   training.method = description::Method::lora;
@@ -197,6 +212,11 @@ description::Training adapters(const char* targets) {
 Case adapted(const char* name, const char* config, std::uint64_t ranks, bool sequence_parallel) {
   Case one{name, config, ranks, sequence_parallel};
   one.training = adapters("all_linear");
+  return one;
+}
+
+Case apart(Case one) {
+  one.training.experts = description::ExpertLayout::separate;
   return one;
 }
 
@@ -216,6 +236,13 @@ const Case cases[] = {
     {"qwen3_sequence_parallel", small_qwen3, 2, true},
     {"phi3", small_phi3, 2, true},
     {"gpt_neox", small_neox, 4, true},
+    {"mixtral", small_mixtral},
+    {"mixtral_sequence_parallel", small_mixtral, 2, true},
+    apart({"mixtral_apart", small_mixtral}),
+    {"qwen2_moe", even_qwen2_moe, 2, true},
+    {"granite_moe", even_granite_moe},
+    {"dbrx", even_dbrx, 2, true},
+    adapted("adapters_of_experts", small_mixtral, 2, true),
     adapted("adapters", odd_llama, 2, false),
     adapted("adapters_sequence_parallel", odd_llama, 2, true),
     adapted("adapters_of_one_matrix", small_phi3, 2, true),
@@ -227,6 +254,9 @@ INSTANTIATE_TEST_SUITE_P(On, TensorRanks, testing::ValuesIn(cases),
 // ---- Whole trainings
 
 constexpr Size of_two_ranks{.blocks = 2, .feed_forward = 4096};
+
+const Overrides experts{"model.model_type=mixtral", "model.num_local_experts=4",
+                        "model.num_experts_per_tok=2", "model.intermediate_size=512"};
 
 void expect_the_reference(const std::string& system, const Overrides& overrides,
                           const std::string& way) {
@@ -251,6 +281,10 @@ TEST(TrainingOnTensorRanks, EndsWhereTheReferenceDoes) {
       {"parallel.tensor=2", "training.method=lora", "training.lora.targets=all_linear",
        "training.learning_rate=0.01", "training.gradient_accumulation=2"},
       "adapters");
+  expect_the_reference("zero_infinity",
+                       {"parallel.tensor=2", "parallel.sequence_parallel=true", experts[0],
+                        experts[1], experts[2], experts[3]},
+                       "experts");
 }
 
 /// Trainings whose sums are in another order, and which are otherwise the same.
@@ -277,7 +311,7 @@ const Overrides gpt2{"model.model_type=gpt2", "model.n_embd=256",     "model.n_l
                      "model.n_head=4",        "model.n_positions=64", "training.dropout=0.1"};
 
 TEST(TrainingOnTensorRanks, EndsCloseToTheTrainingOfOneRank) {
-  for (const Overrides& model : {Overrides{}, gpt2}) {
+  for (const Overrides& model : {Overrides{}, gpt2, experts}) {
     Overrides plain = in_fp32;
     plain.insert(plain.end(), model.begin(), model.end());
     expect_close(plain, {"parallel.tensor=2"});
@@ -306,6 +340,10 @@ TEST(TrainingOnTensorRanks, EndsWhereTheReferenceDoesInManyWays) {
       {"plain_loss", {"training.loss=plain"}},
       {"norms_of_heads", {"model.model_type=qwen3", "training.gradient_accumulation=2"}},
       {"gpt2", gpt2},
+      {"experts", experts},
+      {"experts_of_two_groups",
+       {experts[0], experts[1], experts[2], experts[3], "parallel.data=2", "parallel.expert=2",
+        "training.expert_load=[3, 2, 1, 2]", four, memory, "training.gradient_accumulation=2"}},
       {"fp32_adapters",
        {"training.method=lora", "training.lora.targets=all_linear", "training.lora.adapters=fp32",
         "training.learning_rate=0.01", "training.gradient_accumulation=2"}},

@@ -134,10 +134,10 @@ void PassIssuer::add(const PlannedKernel& planned) {
 Op PassIssuer::meet(const PassPlan::Segment& segment) {
   std::vector<View> views;
   for (const PlannedOperand& operand : segment.of) views.push_back(view_of(operand, operands_));
+  PartPieces pieces{segment.then->pieces_out, segment.then->pieces_in};
   const auto meets = [&](Group group, Collective what) {
     return machine_.collective(rank_, group, what, views.front(), views.back(), issued_.last,
-                               segment.of.front().type,
-                               {segment.then->pieces_out, segment.then->pieces_in});
+                               segment.of.front().type, pieces);
   };
   switch (segment.then->kind) {
     case models::OperatorKind::all_reduce:
@@ -147,6 +147,8 @@ Op PassIssuer::meet(const PassPlan::Segment& segment) {
     case models::OperatorKind::reduce_scatter:
       return meets(meetings_.tensor, Collective::reduce_scatter);
     case models::OperatorKind::all_to_all:
+      pieces.shares = meetings_.to_experts;
+      pieces.returns = segment.then->returns;
       return meets(meetings_.expert, Collective::all_to_all);
     case models::OperatorKind::context_all_to_all:
       return meets(meetings_.context, Collective::all_to_all);
@@ -156,7 +158,7 @@ Op PassIssuer::meet(const PassPlan::Segment& segment) {
       break;
   }
   ENSURE(meetings_.cpu, segment.then->name + " has no CPU that computes it");
-  return meetings_.cpu->compute(*segment.then, segment.of, views, issued_.last);
+  return meetings_.cpu->compute(*segment.then, segment.of, views, operands_.numbers, issued_.last);
 }
 
 /// Behind the kernels that made it and all that was passed on before these.

@@ -30,6 +30,7 @@ struct IssuedPass {
 struct Meetings {
   Group tensor, expert, context;  ///< its tensor-, expert- and context-parallel groups
   CpuExperts* cpu = nullptr;      ///< null: the CPU has no experts
+  std::span<const std::uint64_t> to_experts = {};  ///< StepProgram::to_expert_ranks
 };
 
 /// Issues one pass of a layer on the rank's compute stream, a segment at a time: kernels in order,

@@ -9,18 +9,7 @@
 namespace spillway::hw_backend::routing_test {
 namespace {
 
-using Counts = std::vector<std::uint32_t>;
-
-TEST(ExpertCounts, AddUpAndKeepToTheTokens) {
-  // 10 tokens x 2 over 4 experts: 5 each
-  EXPECT_EQ(expert_counts({0.25, 0.25, 0.25, 0.25}, 10, 2), (Counts{5, 5, 5, 5}));
-  // 7 x 2 = 14 over 4: 3.5 each, the first get what is left
-  EXPECT_EQ(expert_counts({0.25, 0.25, 0.25, 0.25}, 7, 2), (Counts{4, 4, 3, 3}));
-  // 0.44 x 20 = 8.8, 0.36 x 20 = 7.2, 0.2 x 20 = 4: the largest remainder goes up
-  EXPECT_EQ(expert_counts({0.44, 0.36, 0.2, 0}, 10, 2), (Counts{9, 7, 4, 0}));
-  // one that all tokens go to
-  EXPECT_EQ(expert_counts({0.5, 0.25, 0.25, 0}, 3, 2), (Counts{3, 2, 1, 0}));
-}
+using Counts = std::vector<std::uint64_t>;
 
 models::Architecture with_experts(std::uint64_t experts, std::uint64_t chosen) {
   models::Architecture a;
@@ -46,7 +35,7 @@ TEST(Routing, GivesEachTokenExpertsThatDifferAndEachExpertItsLoad) {
         const auto a = with_experts(6, 3);
         const Routing r = routing_of(a, of_tokens(tokens, load), {7, step});
         ASSERT_EQ(r.copies(), 3 * tokens);
-        const Counts counts = expert_counts(load.shares(6, 3), tokens, 3);
+        const Counts counts = load.copies(6, 3, tokens);
         Counts seen(6, 0);
         std::vector<std::set<std::uint32_t>> of_token(tokens);
         for (std::uint32_t copy = 0; copy < r.copies(); ++copy) {

@@ -22,7 +22,7 @@ void check_collective(Device& device, Report& report, Collective what, Element t
   const bool shards_in = what == Collective::all_gather;
   const bool shards_out = what == Collective::reduce_scatter;
   std::vector<std::unique_ptr<Operand>> in, out;
-  PeerCall call{what, type, whole * size_of(type), {}, {}, {}};
+  PeerCall call{what, type, whole * size_of(type), {}, {}, {}, {}};
   for (std::uint32_t member = 0; member < members; ++member) {
     in.push_back(std::make_unique<Operand>(device, shards_in ? each : whole, type, member + 1));
     out.push_back(std::make_unique<Operand>(device, shards_out ? each : whole, type, member + 9));
@@ -70,7 +70,7 @@ void check_exchange(Device& device, Report& report, Element type,
                     const strategies::PartPieces& pieces) {
   constexpr std::uint64_t each = 1008, whole = members * each;
   std::vector<std::unique_ptr<Operand>> in, out;
-  PeerCall call{Collective::all_to_all, type, whole * size_of(type), pieces, {}, {}};
+  PeerCall call{Collective::all_to_all, type, whole * size_of(type), pieces, {}, {}, {}};
   for (std::uint32_t member = 0; member < members; ++member) {
     in.push_back(std::make_unique<Operand>(device, whole, type, member + 1));
     out.push_back(std::make_unique<Operand>(device, whole, type, member + 9));
@@ -90,7 +90,46 @@ void check_exchange(Device& device, Report& report, Element type,
                                 std::to_string(wrong) + " elements are wrong");
 }
 
+/// Three ranks, whose experts get 5, 0 and 2 copies of each rank's 7: there and back.
+void check_dispatch(Device& device, Report& report, Element type) {
+  constexpr std::uint64_t width = 24, own = 7 * width, room = members * 5 * width;
+  const std::vector<std::uint64_t> shares{5, 0, 2};
+  std::vector<std::unique_ptr<Operand>> there, here, back;
+  PeerCall away{Collective::all_to_all, type, room * size_of(type), {}, {}, {}, {}};
+  away.pieces.shares = shares;
+  for (const std::uint64_t share : shares) away.parts.push_back(share * width * size_of(type));
+  PeerCall returns = away;
+  returns.pieces.returns = true;
+  for (std::uint32_t member = 0; member < members; ++member) {
+    there.push_back(std::make_unique<Operand>(device, own, type, member + 1));
+    here.push_back(std::make_unique<Operand>(device, room, type, member + 9));
+    back.push_back(std::make_unique<Operand>(device, own, type, member + 17));
+    away.in.push_back(there.back()->data(Side::device));
+    away.out.push_back(here.back()->data(Side::device));
+    returns.in.push_back(here.back()->data(Side::device));
+    returns.out.push_back(back.back()->data(Side::device));
+  }
+  wait_for([&](Done done) { device.collective(0, away, std::move(done)); });
+  wait_for([&](Done done) { device.collective(0, returns, std::move(done)); });
+  std::uint64_t wrong = 0, before = 0;
+  std::vector<std::byte> values(room * size_of(type));
+  for (std::size_t member = 0; member < members; ++member) {
+    const std::uint64_t part = shares[member] * width;
+    copy_now(device, values.data(), away.out[member], values.size());
+    for (std::uint64_t i = 0; i < members * part; ++i)
+      wrong += load({values.data(), type}, i) !=
+               load(there[i / part]->array(Side::host), before + i % part);
+    copy_now(device, values.data(), returns.out[member], own * size_of(type));
+    for (std::uint64_t i = 0; i < own; ++i)
+      wrong += load({values.data(), type}, i) != load(there[member]->array(Side::host), i);
+    before += part;
+  }
+  report.expect(wrong == 0, "all_to_all of unequal parts of " + std::string(to_string(type)) +
+                                ": " + std::to_string(wrong) + " elements are wrong");
+}
+
 void collectives(Device& device, Report& report) {
+  for (const Element type : all_types) check_dispatch(device, report, type);
   for (const Element type : all_types)
     for (const strategies::PartPieces& pieces :
          {strategies::PartPieces{}, {12, 2}, {2, 12}, {1, 4}, {6, 6}})

@@ -268,7 +268,7 @@ void check_two_devices(bool connected) {
   EXPECT_EQ(emulated::mallocs() - opened, connected ? 0u : 1u);
   constexpr std::uint64_t n = 700'001;  // more than a slot of staging
   Operand a(one, n, Element::fp32, 1), b(two, n, Element::fp32, 2);
-  PeerCall call{strategies::Collective::all_reduce, Element::fp32, 4 * n, {}, {}, {}};
+  PeerCall call{strategies::Collective::all_reduce, Element::fp32, 4 * n, {}, {}, {}, {}};
   call.in = {a.data(Side::device), b.data(Side::device)};
   call.out = {a.data(Side::device), b.data(Side::device)};
   const std::size_t met = emulated::mallocs();

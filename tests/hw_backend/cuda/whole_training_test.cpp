@@ -131,7 +131,16 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
                           "model.moe_intermediate_size=512",
                           "model.shared_expert_intermediate_size=256",
                           R"(training.expert_load={"zipf": 1.2})"};
-  const Overrides ways[] = {dora, lion, packed, experts};
+  const Overrides by_cpu{"training.sequence=8",
+                         "model.model_type=mixtral",
+                         "model.num_local_experts=4",
+                         "model.num_experts_per_tok=2",
+                         "model.intermediate_size=512",
+                         "training.method=lora",
+                         "training.lora.targets=attention",
+                         "machine.host.compute.bf16=1 TFLOPS",
+                         "strategy.weights.experts=cpu"};
+  const Overrides ways[] = {by_cpu, dora, lion, packed, experts};
   for (const Overrides& overrides : sampled(ways)) {
     SCOPED_TRACE(overrides.back());
     const description::Scenario scenario =
