@@ -157,8 +157,8 @@ endfunction()
 #   RUNS_PROGRAM   starts the program, whose path is the macro SPILLWAY_PROGRAM
 #   OPTIMIZED      calculates so much itself that it is compiled as the libraries are
 #   ONE_TEST       thousands of small tests: one ctest test <folder>/all, not a process for each
-#   PARTS          under a sanitizer, where a process costs more than most tests: so many ctest
-#                  tests <folder>/part_<i>, each a process
+#   PARTS          a process costs more than most of its tests: so many ctest tests
+#                  <folder>/part_<i>, each a process
 function(spillway_test folder)
   cmake_parse_arguments(arg "HOSTS_PLUGINS;ONE_TEST;OPTIMIZED;RUNS_PROGRAM" "PARTS;PCH;TIMEOUT"
                         "SOURCES;LINKS" ${ARGN})
@@ -198,7 +198,7 @@ function(spillway_test folder)
     set_tests_properties(${folder}/all PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
     return()
   endif()
-  if(SPILLWAY_SANITIZE AND arg_PARTS)
+  if(arg_PARTS)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
     _spillway_test_in_parts(${folder} ${target} ${arg_PARTS} TIMEOUT ${arg_TIMEOUT} LABELS ${name})
     return()
