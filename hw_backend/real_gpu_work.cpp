@@ -135,7 +135,8 @@ std::vector<PackedShare> packed_shares(const WorkContext& context, const RawOper
 WorkContext::Part WorkContext::part_of(std::uint32_t weight) const {
   const models::Workload& workload = lowering->program->workload;
   const bool routed = lowering->model->weights.at(weight).routed;
-  return {slice_of(*lowering->model, workload, weight, tensor, data_index % workload.expert),
+  const std::uint64_t place = data_index * workload.context + share;
+  return {slice_of(*lowering->model, workload, weight, tensor, place % workload.expert),
           routed ? workload.expert : 1};
 }
 

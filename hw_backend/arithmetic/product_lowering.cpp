@@ -68,7 +68,9 @@ std::vector<Group> groups_of(const Call& call, const Operands& operands, std::ui
   if (stacked && !operands.matrices.front().weight->routed) return {{0, rows, 0, 0}};
   const Routing routing = call.routing();
   const auto ranks = static_cast<std::uint32_t>(call.workload().expert);
-  const std::uint32_t own = routing.experts / ranks, begin = call.moment.rank % ranks * own;
+  const auto context = static_cast<std::uint32_t>(call.workload().context);
+  const std::uint32_t place = call.moment.rank * context + call.moment.share;
+  const std::uint32_t own = routing.experts / ranks, begin = place % ranks * own;
   const std::uint32_t part = routing.first[begin + own] - routing.first[begin];
   ENSURE(rows >= std::uint64_t{part} * ranks, call.op.name + " has fewer rows than its experts");
   std::vector<Group> groups;

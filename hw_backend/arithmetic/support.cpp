@@ -46,17 +46,13 @@ class Refusals {
 
 /// Experts and routers that are simulated only.
 template <class Has>
-void refuse_experts(const models::Model& model, const models::Workload& workload, const Has& has,
-                    Refusals& refuse) {
-  const models::Architecture& a = model.architecture;
+void refuse_experts(const models::Architecture& a, const Has& has) {
   if (a.experts == 0) return;
   has(a.router_rule == models::RouterRule::other, "a router that is no plain softmax");
   has(a.experts > Routing::most_experts, "more than 512 experts");
   has(a.clamped_gate, "clamped gates");
   has(a.dense_beside_experts, "feed-forwards beside experts");
   has(a.expert_latent > 0, "experts of latents");
-  refuse(workload.context > 1, "parallel.context",
-         "experts beside ranks that share a sample do not run for real", "use 1");
 }
 
 /// Models that tensor ranks share in simulation only.
@@ -119,7 +115,7 @@ void require_support(const models::Model& model, const models::Workload& workloa
          a.name + " is a diffusion model, which no device computes for real", decoders);
   refuse(a.stack != models::Stack::decoder && !a.is_diffusion(), "model",
          a.name + " has an encoder, which no device computes for real", decoders);
-  refuse_experts(model, workload, has, refuse);
+  refuse_experts(a, has);
   has(unequal(a), "blocks of other shapes than the rest");
   has(a.index.chosen > 0, "attention to chosen tokens");
   has(a.attention_gate, "a gate behind attention");

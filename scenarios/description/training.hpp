@@ -336,7 +336,8 @@ struct Parallel {
   /// Ranks with the same weights that share the tokens of each sample.
   std::uint64_t context = 1;
   ContextKind context_kind = ContextKind::ulysses;
-  /// Data-parallel ranks in a row that share the routed experts of each layer.
+  /// Ranks in a row, data-parallel ones with their context ranks, that share the routed experts of
+  /// each layer.
   std::uint64_t expert = 1;
   /// Ranks that hold, or share by ZeRO, the same weights.
   std::uint64_t replicas() const { return data * context; }
@@ -349,8 +350,8 @@ struct Parallel {
   bool one_at_a_time() const { return pipeline == 1 || schedule == PipelineSchedule::sequential; }
   /// Gradients of weights are computed apart from those of what comes into a layer.
   bool splits_backward() const { return pipeline > 1 && schedule == PipelineSchedule::zero_bubble; }
-  /// Data-parallel ranks that hold the same experts.
-  std::uint64_t expert_data() const { return data / expert; }
+  /// Ranks with tokens of their own that hold the same experts.
+  std::uint64_t expert_data() const { return replicas() / expert; }
 };
 
 enum class IoDirection { read, write, mixed };

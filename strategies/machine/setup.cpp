@@ -30,7 +30,7 @@ struct Groups {
   std::vector<std::uint64_t> nodes;  ///< on which as many are
 };
 
-/// How the simulated data-parallel ranks of a stage, of one tensor index, share experts.
+/// How the simulated ranks of a stage with tokens of their own, of one tensor index, share experts.
 struct ExpertGroups {
   std::uint32_t local;   ///< simulated members of an expert group
   std::uint32_t groups;  ///< expert groups
@@ -255,11 +255,18 @@ Group reduce_group(const description::Scenario& scenario, Rank rank) {
 
 namespace {
 
-/// Groups before those of experts, or of context ranks: there are not both.
-std::uint32_t groups_without_experts(const description::Scenario& scenario) {
+/// Groups before those of context ranks.
+std::uint32_t groups_before_context(const description::Scenario& scenario) {
   const auto& parallel = scenario.parallel;
   return static_cast<std::uint32_t>(1 + 2 * parallel.pipeline * parallel.tensor +
                                     simulated_ranks(scenario) / parallel.tensor);
+}
+
+/// Groups before those of experts.
+std::uint32_t groups_without_experts(const description::Scenario& scenario) {
+  const std::uint64_t context = scenario.parallel.context;
+  const std::uint64_t groups = context > 1 ? simulated_ranks(scenario) / context : 0;
+  return groups_before_context(scenario) + static_cast<std::uint32_t>(groups);
 }
 
 /// Which of a scenario's (stage, tensor index) a rank is of, numbered as data groups are.
@@ -280,7 +287,7 @@ Group context_group(const description::Scenario& scenario, Rank rank) {
   const auto& parallel = scenario.parallel;
   const std::uint64_t members = simulated_ranks(scenario) / (parallel.tensor * parallel.pipeline);
   const std::uint64_t of_a_column = members / parallel.context;
-  return Group{groups_without_experts(scenario) +
+  return Group{groups_before_context(scenario) +
                static_cast<std::uint32_t>(column_of(scenario, rank) * of_a_column +
                                           place_of(scenario, rank) / parallel.context)};
 }

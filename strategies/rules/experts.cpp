@@ -21,11 +21,11 @@ const std::vector<double>& counts(const Case& subject) {
   return subject.training().expert_load.counts;
 }
 
-/// Data-parallel ranks of a node, of one stage and tensor index.
-std::uint64_t data_of_a_node(const Case& subject) {
+/// Ranks with tokens of their own on a node, of one stage and tensor index.
+std::uint64_t replicas_of_a_node(const Case& subject) {
   const auto& parallel = subject.parallel();
   const std::uint64_t gpus = subject.scenario.machine.gpu.count;
-  return std::max<std::uint64_t>(std::min(parallel.data, gpus / parallel.tensor), 1);
+  return std::max<std::uint64_t>(std::min(parallel.replicas(), gpus / parallel.tensor), 1);
 }
 
 /// Only what other knobs read.
@@ -51,17 +51,19 @@ constexpr Rule expert_rows[] = {
      }},
     {.path = "parallel.expert",
      .ground = Ground::contradiction,
-     .holds = [](const Case& c) { return c.parallel().data % ways(c) == 0; },
+     .holds = [](const Case& c) { return c.parallel().replicas() % ways(c) == 0; },
      .why =
          [](const Case& c) {
-           return fmt::format("{} does not divide the {} data-parallel ranks, which share experts",
-                              ways(c), c.parallel().data);
+           const bool shares = c.parallel().context > 1;
+           return fmt::format(
+               "{} does not divide the {} data-parallel ranks{}, which share experts", ways(c),
+               c.parallel().replicas(), shares ? " x context" : "");
          },
-     .hint = "use a divisor of parallel.data, or raise that"},
+     .hint = "use a divisor of parallel.data x context, or raise these"},
     {.path = "parallel.expert",
      .holds =
          [](const Case& c) {
-           const std::uint64_t local = data_of_a_node(c);
+           const std::uint64_t local = replicas_of_a_node(c);
            return local % ways(c) == 0 || ways(c) % local == 0;
          },
      .why =
@@ -69,7 +71,7 @@ constexpr Rule expert_rows[] = {
            return fmt::format(
                "groups of {} ranks neither fill nodes, with {} data-parallel ranks "
                "each, nor divide them",
-               ways(c), data_of_a_node(c));
+               ways(c), replicas_of_a_node(c));
          },
      .hint = "use a multiple or a divisor of the data-parallel ranks of a node"},
     {.path = "training.experts",

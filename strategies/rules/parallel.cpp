@@ -206,10 +206,6 @@ constexpr Rule parallel_rows[] = {
      .why = "this version shares samples where saved tensors stay on the GPU or are computed again",
      .hint = "use activations.policy keep or recompute, or write 1"},
     {.path = "parallel.context",
-     .holds = [](const Case& c) { return c.parallel().context == 1 || c.parallel().expert == 1; },
-     .why = "context ranks that share experts too are not part of this version",
-     .hint = "write parallel.context 1, or parallel.expert 1"},
-    {.path = "parallel.context",
      .holds =
          [](const Case& c) {
            const std::uint64_t ranks = c.parallel().context * c.parallel().tensor;

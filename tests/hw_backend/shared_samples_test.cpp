@@ -151,8 +151,19 @@ void expect_the_reference(const std::string& system, const Overrides& overrides,
   EXPECT_EQ(different(run.trained, reference.trained), 0u);
 }
 
+/// Experts that every rank has, or those of one sample or of two share.
+Overrides with_experts(Overrides more = {}) {
+  more.insert(more.end(),
+              {"model.model_type=mixtral", "model.num_local_experts=4",
+               "model.num_experts_per_tok=2", "model.intermediate_size=512",
+               "training.expert_load=[3, 2, 1, 2]", "training.gradient_accumulation=2"});
+  return more;
+}
+
 TEST(TrainingOnSharedSamples, EndsWhereTheReferenceDoes) {
   constexpr Size small{.blocks = 1, .feed_forward = 4096};
+  expect_the_reference("zero_infinity", with_experts({"parallel.context=2", "parallel.expert=2"}),
+                       "small_experts", small);
   expect_the_reference("zero_infinity", {"parallel.context=2"}, "small", small);
   expect_the_reference("zero_offload", {"parallel.context=2", "parallel.context_kind=ring"},
                        "small_ring", small);
@@ -194,6 +205,10 @@ TEST(TrainingOnSharedSamples, EndsWhereTheReferenceDoesInManyWays) {
       {"two_stages",
        {"parallel.pipeline=2", "parallel.zero_stage=1", "machine.gpu.count=4",
         "training.gradient_accumulation=2", "machine.host.memory=16 GiB"}},
+      {"experts", with_experts()},
+      {"experts_of_two", with_experts({"parallel.expert=2"})},
+      {"experts_of_four", with_experts({"parallel.data=2", "parallel.expert=4",
+                                        "machine.gpu.count=4", "machine.host.memory=16 GiB"})},
       {"two_replicas_each",
        {"parallel.data=2", "machine.gpu.count=4", "machine.host.memory=16 GiB"}},
   };

@@ -95,6 +95,19 @@ TEST(Setup, ExpertGroupsAreRanksInARowAndTheirDataGroupsTheRest) {
   EXPECT_EQ(expert_reduce_group(box, Rank{3}).index + 1, topology.groups.size());
 }
 
+TEST(Setup, ExpertGroupsHaveContextRanksInThem) {
+  description::Scenario box = experts_box(4);
+  box.parallel.data = 4;
+  box.parallel.context = 2;
+  const Topology topology = setup_for(box, false, false).topology;
+  EXPECT_THAT(topology.groups.at(context_group(box, Rank{3}).index), ElementsAre(Rank{2}, Rank{3}));
+  EXPECT_THAT(topology.groups.at(expert_group(box, Rank{3}).index),
+              ElementsAre(Rank{0}, Rank{1}, Rank{2}, Rank{3}));
+  EXPECT_THAT(topology.groups.at(expert_data_group(box, Rank{3}).index), ElementsAre(Rank{3}));
+  EXPECT_EQ(topology.size(expert_data_group(box, Rank{3})), 2u);
+  EXPECT_EQ(expert_reduce_group(box, Rank{3}).index + 1, topology.groups.size());
+}
+
 TEST(Setup, AnExpertGroupMaySpanNodes) {
   const description::Scenario whole = experts_box(8), node = experts_box(4);
   const Topology both = setup_for(whole, false, false).topology;

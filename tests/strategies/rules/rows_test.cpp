@@ -29,7 +29,6 @@ constexpr Breaks of_parallel[] = {
     {"teraio", [](Scenario& s) { s.parallel.data = 2; }},
     {"teraio", [](Scenario& s) { s.parallel.context = 2; }},
     {"ssdtrain", [](Scenario& s) { s.parallel.context = 2; }},
-    {"resident", [](Scenario& s) { s.parallel.data = s.parallel.context = s.parallel.expert = 2; }},
     {"teraio",
      [](Scenario& s) {
        s.parallel.pipeline = 2;
