@@ -83,7 +83,6 @@ struct FitLine {
 
 std::vector<FitLine> fit_lines(std::time_t now) {
   return {
-      {"system", [](const Result& r) { return Text(result::way_of(r)); }},
       {"runs with", [](const Result& r) { return Text(r.runs_with ? r.runs_with->program : "-"); }},
       {"trained", [](const Result& r) { return method_words(r.scenario); }},
       {"batch", [](const Result& r) { return batch_words(r.scenario); }},
@@ -133,6 +132,10 @@ Table best_table(const FitAnswer& answer, std::time_t now) {
     }
     if (says) table.rows.push_back(std::move(row));
   };
+  add("system", [&](const Result& r) {
+    return Text(&r == &*answer.best && !answer.best_way.empty() ? answer.best_way
+                                                                : result::way_of(r));
+  });
   for (const FitLine& line : fit_lines(now)) add(line.title, line.of);
   if (answer.answer()->run)
     for (const RunLine& line : run_lines()) add(line.title, line.of);

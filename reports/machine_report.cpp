@@ -177,6 +177,15 @@ std::string lifetime_hint(const result::Result& result) {
   return " --lifetime YEARS asks for a box whose drives last.";
 }
 
+/// " It runs with DeepSpeed."; of what nobody can start today, how to ask for what people can.
+std::string program_sentence(const result::Result& result) {
+  if (!result.runs_with) return "";
+  const std::string runs = " It runs with " + result.runs_with->program;
+  return runs + (result.runs_with->runnable
+                     ? "."
+                     : ", no maintained program: --runnable asks for boxes that do it with one.");
+}
+
 Document answer_document(const BestMachine& found) {
   const BoxOffer& answer = *found.answer;
   const result::Result& result = *found.result;
@@ -189,7 +198,7 @@ Document answer_document(const BestMachine& found) {
                 day_words(result), answer.trial.words,
                 view::number(tokens_per_day(result) / found.tokens_per_day, view::Quantity::ratio),
                 limit.empty() ? "" : "; limited by " + limit}) +
-           lifetimes_sentence(result) + lifetime_hint(result))
+           program_sentence(result) + lifetimes_sentence(result) + lifetime_hint(result))
       .say(more_samples_words(found))
       .say(old_winner_words(found));
   add_around(document, result, "");
@@ -216,7 +225,8 @@ void add_nearest(Document& document, const BestMachine& found) {
     document.say(
         filled("Nearest: {} for {}: {} tokens a day, {} of what is asked, with {}.",
                {found.nearest->words, view::dollars(found.nearest->price_usd), view::number(rate),
-                view::share(rate / found.tokens_per_day), found.nearest->trial.words}));
+                view::share(rate / found.tokens_per_day), found.nearest->trial.words}) +
+        program_sentence(*found.nearest->trial.result));
   } else {
     document.say("Nothing that was simulated within the budget fits.");
   }
@@ -224,11 +234,13 @@ void add_nearest(Document& document, const BestMachine& found) {
     document.say("No box of the list above the budget was found to do it either.");
     return;
   }
-  document.say(filled(
-      "What would do: {} more, for {} with {}: {} tokens a day. It is the "
-      "cheapest above the budget as far as its most promising settings say.",
-      {view::dollars(found.dearer->price_usd - found.budget_usd), found.dearer->words,
-       found.dearer->trial.words, view::number(tokens_per_day(*found.dearer->trial.result))}));
+  document.say(
+      filled(
+          "What would do: {} more, for {} with {}: {} tokens a day, the cheapest above the budget "
+          "as far as its most promising settings say.",
+          {view::dollars(found.dearer->price_usd - found.budget_usd), found.dearer->words,
+           found.dearer->trial.words, view::number(tokens_per_day(*found.dearer->trial.result))}) +
+      program_sentence(*found.dearer->trial.result));
 }
 
 Document none_document(const BestMachine& found) {
@@ -236,6 +248,9 @@ Document none_document(const BestMachine& found) {
   if (found.boxes == 0)
     return document.say(
         filled("The cheapest box of {} costs {}.", {found.list, view::dollars(found.least_usd)}));
+  if (found.simulated == 0 && !found.whole)
+    return document.say(
+        "Ended before anything was simulated: not known whether a box within the budget does it.");
   if (found.unanswered > 0)
     document.say(filled("Not known: {} simulations could not be done. Try again.",
                         {view::count(found.unanswered)}));

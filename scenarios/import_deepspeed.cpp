@@ -207,7 +207,11 @@ class Import {
     if (mentions(type, "lion")) return "lion";
     if (mentions(type, "muon") && !offloads && keys_.number("/zero_optimization/stage", 0) == 0)
       return "muon";
-    if (mentions(type, "onebit") || mentions(type, "zeroone"))
+    const bool in_one_bit = mentions(type, "onebit") || mentions(type, "zeroone");
+    if (in_one_bit && keys_.number("/zero_optimization/stage", 0) > 0)
+      keys_.complain("/optimizer/type", "DeepSpeed stops at \"" + type + "\" beside ZeRO",
+                     "use AdamW, or zero_optimization.stage 0");
+    else if (in_one_bit)
       note("optimizer.type: \"" + type +
            "\" sends its momentum in 1 bit; here Adam's gradients in full, so network bytes are an "
            "upper bound");
@@ -249,7 +253,9 @@ class Import {
     const auto total = keys_.count("/train_batch_size");
     const std::uint64_t ranks = data_ranks();
     if (total && *total > 0) split(*total, ranks, micro, steps);
-    if (!micro && !total)
+    const bool of_trainer =
+        keys_.is_auto("/train_batch_size") || keys_.is_auto("/train_micro_batch_size_per_gpu");
+    if (!micro && !total && !of_trainer)
       note(
           "train_batch_size: neither it nor train_micro_batch_size_per_gpu is there, without which "
           "DeepSpeed stops; one sample a rank is taken");

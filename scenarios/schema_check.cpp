@@ -63,9 +63,18 @@ const LoadedSchema& loaded(const std::string& name) {
   return *(schemas[name] = std::move(fresh));
 }
 
+/// Of a schema with alternatives (anyOf) that which is for objects, if `value` is one; else null.
+const json* alternative(const json* node, const json& value) {
+  if (!node || !value.is_object() || !node->contains("anyOf")) return nullptr;
+  for (const json& one : (*node)["anyOf"])
+    if (one.value("type", json()) == "object") return &one;
+  return nullptr;
+}
+
 /// The schema of a child of `value`, nullptr when the schema knows none.
 const json* child_schema(const json* node, const json& value, const std::string& key) {
   if (!node) return nullptr;
+  if (const json* chosen = alternative(node, value)) node = chosen;
   if (value.is_array()) return node->contains("items") ? &(*node)["items"] : nullptr;
   if (const auto properties = node->find("properties");
       properties != node->end() && properties->contains(key))
@@ -145,11 +154,12 @@ class Translator {
     }
     const std::string& what = error.description;
     if (what.starts_with("Failed to validate")) return;  // of a parent; the child has its own
+    const json* const chosen = alternative(node, *value);
     if (what.starts_with("Object contains a property"))
-      unknown_keys(pointer, *value, *node);
+      unknown_keys(pointer, *value, chosen ? *chosen : *node);
     else if (what.starts_with("Missing required property"))
-      missing_keys(pointer, *value, *node);
-    else if (node)
+      missing_keys(pointer, *value, chosen ? *chosen : *node);
+    else if (node && !chosen)  // what other alternatives say of an object is beside the point
       wrong_value(pointer, *value, *node);
   }
 

@@ -59,7 +59,12 @@ class Search {
     }
     if (found_.runnable && !only_runnable &&
         (!found_.best || found_.best->tokens_per_s <= found_.runnable->tokens_per_s))
-      found_.best = found_.runnable;
+      take_runnable_as_best();
+  }
+
+  void take_runnable_as_best() {
+    found_.best = found_.runnable;
+    found_.best_way.clear();
   }
 
   /// With plans for less of the machine; what bounds rule out stays out.
@@ -268,7 +273,10 @@ class Search {
     double least = best ? best->tokens_per_s : 0;
     if (best && line.runnable() && moves_nothing(result) != moves_nothing(*best))
       least *= moves_nothing(result) ? nearly : 1 / nearly;
-    if (!best || result.tokens_per_s > least) best = result;
+    if (best && result.tokens_per_s <= least) return;
+    best = result;
+    const std::string& way = line.candidates.front().name;
+    if (!line.runnable()) found_.best_way = way.find(" + ") == std::string::npos ? "" : way;
   }
 
   void add_unanswered(const Candidate& one, const explore::Outcome& outcome) {

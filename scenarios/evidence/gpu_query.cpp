@@ -90,17 +90,27 @@ void count_cards(std::size_t described, double attached, const std::string& name
                                    described, attached));
 }
 
+std::vector<std::string> names_of(const std::vector<Card>& cards) {
+  std::vector<std::string> names;
+  for (const Card& card : cards) names.push_back(card.name);
+  return names;
+}
+
 void put(const std::vector<Card>& cards, double attached, Evidence& into) {
   if (cards.empty())
     refuse_file(into.file, "output of nvidia-smi without a GPU", "run nvidia-smi -q");
-  count_cards(cards.size(), attached, cards.front().name, into);
   const bool alike = std::all_of(cards.begin(), cards.end(), [&](const Card& card) {
     return card.name == cards.front().name && card.memory == cards.front().memory;
   });
-  if (!alike)
-    into.notes.push_back(
-        "cards of different kinds: a machine file has one kind; its memory is "
-        "that of the smallest");
+  if (alike)
+    count_cards(cards.size(), attached, cards.front().name, into);
+  else
+    into.notes.push_back(fmt::format(
+        "cards of different kinds ({}): a machine file has one kind, so their number is left as it "
+        "is, and their memory is that of the smallest; write a machine file of the slower cards "
+        "for "
+        "all of them, or read a file of one kind (nvidia-smi -q -i NUMBER)",
+        fmt::join(names_of(cards), ", ")));
   std::optional<double> memory, reserved;
   for (const Card& card : cards) {
     if (card.memory) memory = std::min(memory.value_or(*card.memory), *card.memory);

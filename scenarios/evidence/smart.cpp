@@ -1,6 +1,8 @@
 #include "scenarios/evidence/formats.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <cstdlib>
 
 namespace spillway::evidence {
 
@@ -34,6 +36,11 @@ std::string complaint_of(const json& document) {
   return "";
 }
 
+/// Of a drive, as far as its log says.
+struct Health {
+  std::optional<double> critical_warning, spare, spare_threshold, media_errors;
+};
+
 DriveWear wear_of(const json& log, const std::string& file) {
   const auto units = number_of(log, "data_units_written");
   const auto used =
@@ -42,6 +49,29 @@ DriveWear wear_of(const json& log, const std::string& file) {
     refuse_file(file, "a SMART log without data_units_written and percentage_used",
                 "write it with smartctl --json -a /dev/nvmeN, as root");
   return {"", *units * data_unit, static_cast<unsigned>(*used), number_of(log, "power_on_hours")};
+}
+
+/// What the drive says of its own end.
+///   Source  NVM Express Base Specification, SMART / Health Information: Critical Warning
+void warn(const DriveWear& drive, const Health& health, Evidence& into) {
+  constexpr const char* bits[] = {
+      "spare blocks are below their threshold", "it is too hot or too cold",
+      "its media or electronics are degraded",  "it is read-only",
+      "its backup of volatile memory failed",   "its persistent memory is read-only"};
+  std::vector<std::string> signs;
+  const auto warning = static_cast<unsigned>(health.critical_warning.value_or(0));
+  for (std::size_t bit = 0; bit < std::size(bits); ++bit)
+    if (warning >> bit & 1) signs.emplace_back(bits[bit]);
+  if (health.spare && health.spare_threshold && *health.spare < *health.spare_threshold)
+    signs.push_back(fmt::format("{:.0f} % of its spare blocks are left, below {:.0f} %",
+                                *health.spare, *health.spare_threshold));
+  if (health.media_errors.value_or(0) > 0)
+    signs.push_back(fmt::format("it lost data {:.0f} times (media errors)", *health.media_errors));
+  if (!signs.empty())
+    into.notes.push_back(
+        fmt::format("{} says that it fails, whatever is left of its endurance: {}; "
+                    "replace it before a training writes to it",
+                    drive.model.empty() ? "the drive" : drive.model, fmt::join(signs, "; ")));
 }
 
 }  // namespace
@@ -68,6 +98,13 @@ void read_smart(const json& document, Evidence& into) {
   std::optional<double> capacity = number_of(document, "nvme_total_capacity");
   const auto user = document.find("user_capacity");
   if (user != document.end()) capacity = number_of(*user, "bytes");
+  const char* const spare = log.contains("avail_spare") ? "avail_spare" : "available_spare";
+  const char* const least =
+      log.contains("spare_thresh") ? "spare_thresh" : "available_spare_threshold";
+  warn(drive,
+       {number_of(log, "critical_warning"), number_of(log, spare), number_of(log, least),
+        number_of(log, "media_errors")},
+       into);
   found(into, std::move(drive), capacity);
 }
 
@@ -107,6 +144,7 @@ std::optional<double> whole_number(std::string_view text) {
 void read_smart_text(std::string_view text, Evidence& into) {
   into.kind = text.find("smartctl") != std::string_view::npos ? "smartctl" : "nvme smart-log";
   std::optional<double> units, used, hours, capacity;
+  Health health;
   std::string model;
   for (const std::string_view line : lines_of(text)) {
     const auto number = [&](std::optional<double>& into_this, std::string_view key) {
@@ -117,6 +155,15 @@ void read_smart_text(std::string_view text, Evidence& into) {
     number(units, "data_units_written");
     number(used, "Percentage Used");
     number(used, "percentage_used");
+    number(health.spare, "Available Spare");
+    number(health.spare, "available_spare");
+    number(health.spare_threshold, "Available Spare Threshold");
+    number(health.spare_threshold, "available_spare_threshold");
+    number(health.media_errors, "Media and Data Integrity Errors");
+    number(health.media_errors, "media_errors");
+    if (const auto value = value_of(line, "Critical Warning"); value.starts_with("0x"))
+      health.critical_warning = static_cast<double>(std::strtoul(value.data() + 2, nullptr, 16));
+    number(health.critical_warning, "critical_warning");
     number(hours, "Power On Hours");
     number(hours, "power_on_hours");
     number(capacity, "Namespace 1 Size/Capacity");
@@ -127,6 +174,7 @@ void read_smart_text(std::string_view text, Evidence& into) {
   DriveWear drive = wear_of(log, into.file);
   drive.model = model;
   drive.hours = hours;
+  warn(drive, health, into);
   found(into, std::move(drive), capacity);
 }
 

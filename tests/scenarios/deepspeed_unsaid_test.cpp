@@ -11,6 +11,7 @@
 namespace spillway::scenarios::deepspeed_unsaid_test {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -201,6 +202,23 @@ TEST(ExportDeepSpeed, ComesNearestInAsManyBits) {
                 HasSubstr("its own is " + half + "_mixed: set that"));
     EXPECT_EQ(exported(pure, true).ds_config[half]["enabled"], true);
   }
+}
+
+TEST(ImportDeepSpeed, TakesOneBitOptimizersWhereDeepSpeedHasThem) {
+  const std::string type = R"("optimizer": {"type": "OneBitAdam"})";
+  EXPECT_THAT(notes("{" + type + "}"),
+              Contains(HasSubstr("optimizer.type: \"OneBitAdam\" sends its momentum")));
+  EXPECT_THAT(
+      complaints_of([&] { import("{" + type + R"(, "zero_optimization": {"stage": 1}})"); }),
+      HasSubstr("DeepSpeed stops at \"OneBitAdam\" beside ZeRO; use AdamW"));
+}
+
+// The trainer writes the sizes in place of "auto": they are there.
+TEST(ImportDeepSpeed, MissesNoBatchThatTheTrainerFillsIn) {
+  const auto neither = Contains(HasSubstr("neither it nor train_micro_batch_size_per_gpu"));
+  EXPECT_THAT(notes("{}"), neither);
+  EXPECT_THAT(notes(R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto"})"),
+              AllOf(Contains(HasSubstr("\"auto\" follows the trainer's arguments")), Not(neither)));
 }
 
 }  // namespace

@@ -36,6 +36,29 @@ TEST(SchemaCheck, DoesNotOfferKeysThatAreReadForOldFilesOnly) {
               testing::HasSubstr("optimizer.xyz: no such key; known: adapt, buffers, cpu_share"));
 }
 
+// A load is a word, a list or an object: what is wrong with an object is said of objects.
+TEST(SchemaCheck, NamesWhatIsWrongInsideAnObjectThatMayBeAListToo) {
+  const auto of_load = [](const std::string& load) {
+    const std::string text = R"({"micro_batch": 1, "expert_load": )" + load + "}";
+    std::string lines;
+    for (const auto& complaint :
+         check_schema(parse_located(R"({"training": )" + text + "}", "s"), "scenario"))
+      if (complaint.path.starts_with("training.expert_load")) lines += to_string(complaint) + "\n";
+    return lines;
+  };
+  EXPECT_EQ(of_load(R"({"zip": 1})"),
+            "s:1:48: training.expert_load.zip: no such key; did you mean \"zipf\"?\n"
+            "s:1:48: training.expert_load.zipf: missing; write a number\n");
+  EXPECT_EQ(of_load(R"({"zipf": 1, "top": 3})"),
+            "s:1:59: training.expert_load.top: no such key; known: zipf\n");
+  EXPECT_EQ(of_load(R"({"zipf": -1})"), "s:1:56: training.expert_load.zipf: -1 is below 0\n");
+  EXPECT_EQ(of_load(R"({"zipf": "a"})"),
+            "s:1:56: training.expert_load.zipf: \"a\" is not a number\n");
+  EXPECT_EQ(of_load("7"),
+            "s:1:47: training.expert_load: 7 is not a list [...] or an object {...} or \"even\"\n");
+  EXPECT_EQ(of_load("[1, 2]"), "");
+}
+
 TEST(SchemaCheck, OffersTheNearestWordForAnUnknownOne) {
   EXPECT_EQ(about(R"({"weights": {"home": "sdd"}})"),
             "s.json:1:22: weights.home: no \"sdd\"; did you mean \"ssd\"? known: gpu, host, ssd");

@@ -430,6 +430,23 @@ TEST(Evidence, OfAProfilerAreRatesOfProductsAndOfCopies) {
   EXPECT_NEAR(reading(trace, "pcie.pageable_h2d"), 8e9, 1);
 }
 
+// Spare below its threshold (bit 0) and degraded (bit 2): whatever endurance is left.
+TEST(Evidence, OfADriveThatFailsSaysSo) {
+  const std::string log = R"("data_units_written": 100, "percentage_used": 5, )";
+  const auto notes = [&](const std::string& health) {
+    const Written file(R"({"smartctl": {}, "model_name": "M", )"
+                       R"("nvme_smart_health_information_log": {)" +
+                       log + health + "}}");
+    return read_evidence(file.path()).notes;
+  };
+  EXPECT_THAT(notes(R"("critical_warning": 0, "available_spare": 100, "media_errors": 0)"),
+              IsEmpty());
+  EXPECT_THAT(notes(R"("critical_warning": 5, "available_spare": 3,
+                       "available_spare_threshold": 10, "media_errors": 17)"),
+              ElementsAre(AllOf(HasSubstr("M says that it fails"), HasSubstr("degraded; 3 % of"),
+                                HasSubstr("below 10 %; it lost data 17 times"))));
+}
+
 TEST(Evidence, ThatCannotBeReadIsRefusedInOneLine) {
   EXPECT_THAT(refusal_of(""), HasSubstr("an empty file"));
   EXPECT_THAT(refusal_of("hello\nworld\n"), HasSubstr("not known"));
