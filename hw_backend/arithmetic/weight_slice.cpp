@@ -86,7 +86,8 @@ WeightSlice slice_of(const models::Model& model, const models::Workload& workloa
   // of several experts in one tensor each is a row, or some: whose experts are ahead is behind
   const std::uint64_t sharers = of.routed ? workload.expert : 1;
   slice.elements = all / ranks / sharers;
-  for (WeightSlice::Piece& piece : slice.pieces) piece.first += expert * (all / sharers);
+  const std::uint64_t before = of.routed ? expert * (all / sharers) : 0;
+  for (WeightSlice::Piece& piece : slice.pieces) piece.first += before;
   return slice;
 }
 
