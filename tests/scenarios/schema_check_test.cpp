@@ -47,15 +47,15 @@ TEST(SchemaCheck, NamesWhatIsWrongInsideAnObjectThatMayBeAListToo) {
     return lines;
   };
   EXPECT_EQ(of_load(R"({"zip": 1})"),
-            "s:1:48: training.expert_load.zip: no such key; did you mean \"zipf\"?\n"
-            "s:1:48: training.expert_load.zipf: missing; write a number\n");
+            "s:1:48: training.expert_load.zipf: missing; write a number\n"
+            "s:1:49: training.expert_load.zip: no such key; did you mean \"zipf\"?\n");
   EXPECT_EQ(of_load(R"({"zipf": 1, "top": 3})"),
-            "s:1:59: training.expert_load.top: no such key; known: zipf\n");
-  EXPECT_EQ(of_load(R"({"zipf": -1})"), "s:1:56: training.expert_load.zipf: -1 is below 0\n");
+            "s:1:60: training.expert_load.top: no such key; known: zipf\n");
+  EXPECT_EQ(of_load(R"({"zipf": -1})"), "s:1:57: training.expert_load.zipf: -1 is below 0\n");
   EXPECT_EQ(of_load(R"({"zipf": "a"})"),
-            "s:1:56: training.expert_load.zipf: \"a\" is not a number\n");
+            "s:1:57: training.expert_load.zipf: \"a\" is not a number\n");
   EXPECT_EQ(of_load("7"),
-            "s:1:47: training.expert_load: 7 is not a list [...] or an object {...} or \"even\"\n");
+            "s:1:48: training.expert_load: 7 is not a list [...] or an object {...} or \"even\"\n");
   EXPECT_EQ(of_load("[1, 2]"), "");
 }
 

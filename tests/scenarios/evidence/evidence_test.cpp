@@ -6,6 +6,7 @@
 
 #include "scenarios/description/data_files.hpp"
 #include "scenarios/description/errors.hpp"
+#include "tests/text/words_of.hpp"
 
 namespace spillway::evidence {
 namespace {
@@ -437,7 +438,7 @@ TEST(Evidence, OfADriveThatFailsSaysSo) {
     const Written file(R"({"smartctl": {}, "model_name": "M", )"
                        R"("nvme_smart_health_information_log": {)" +
                        log + health + "}}");
-    return read_evidence(file.path()).notes;
+    return text::words_of(read_evidence(file.path()).notes);
   };
   EXPECT_THAT(notes(R"("critical_warning": 0, "available_spare": 100, "media_errors": 0)"),
               IsEmpty());
