@@ -133,8 +133,8 @@ Table best_table(const FitAnswer& answer, std::time_t now) {
     if (says) table.rows.push_back(std::move(row));
   };
   add("system", [&](const Result& r) {
-    return Text(&r == &*answer.best && !answer.best_way.empty() ? answer.best_way
-                                                                : result::way_of(r));
+    const bool swaps = answer.best && &r == &*answer.best && !answer.best_way.empty();
+    return Text(swaps ? answer.best_way : result::way_of(r));
   });
   for (const FitLine& line : fit_lines(now)) add(line.title, line.of);
   if (answer.answer()->run)
