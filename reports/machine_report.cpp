@@ -248,7 +248,7 @@ Document none_document(const BestMachine& found) {
   if (found.boxes == 0)
     return document.say(
         filled("The cheapest box of {} costs {}.", {found.list, view::dollars(found.least_usd)}));
-  if (found.simulated == 0 && !found.whole)
+  if (found.simulated == 0 && found.unanswered == 0 && !found.whole)
     return document.say(
         "Ended before anything was simulated: not known whether a box within the budget does it.");
   if (found.unanswered > 0)
