@@ -22,7 +22,7 @@ namespace {
 
 constexpr int patience_s = 10;
 constexpr const char* limit_name = "SPILLWAY_LARGEST_FILE";
-constexpr std::size_t piece_bytes = 1u << 20;
+constexpr std::size_t piece_bytes = 1u << 16;
 
 [[noreturn]] void refuse(const std::string& file, const std::string& message,
                          const std::string& hint) {
@@ -84,11 +84,18 @@ class InputFile {
   }
 
  private:
+  /// What the size announces of a file, and of others what a pipe holds.
+  std::size_t next_bytes(const std::string& text) const {
+    const auto announced = static_cast<std::size_t>(std::max<off_t>(0, status_.st_size));
+    return announced > text.size() ? announced - text.size() : piece_bytes;
+  }
+
   /// False at the end.
   bool read_piece(std::string& text) {
     const std::size_t before = text.size();
-    text.resize(before + piece_bytes);
-    const ssize_t count = ::read(file_, text.data() + before, piece_bytes);
+    const std::size_t wanted = next_bytes(text);
+    text.resize(before + wanted);
+    const ssize_t count = ::read(file_, text.data() + before, wanted);
     const int reason = errno;
     text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(0, count)));
     if (count >= 0) return count > 0 && !is_regular_end(text);
