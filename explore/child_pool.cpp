@@ -2,10 +2,15 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -14,6 +19,47 @@ namespace spillway::explore {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t frame_bytes = sizeof(std::size_t);  ///< its text's length, before it
+
+/// False when there is none.
+bool receive(int socket, std::size_t& number) {
+  ssize_t count = -1;
+  do count = ::recv(socket, &number, sizeof number, MSG_WAITALL);
+  while (count < 0 && errno == EINTR);
+  return count == sizeof number;
+}
+
+/// False when nobody is there any more.
+bool send(int socket, std::size_t number) {
+  ssize_t count = -1;
+  do count = ::send(socket, &number, sizeof number, MSG_NOSIGNAL);
+  while (count < 0 && errno == EINTR);
+  return count == sizeof number;
+}
+
+/// Until nobody wants more of this child.
+void work_on(const std::function<std::string(std::size_t)>& work, std::size_t first, int more,
+             int pipe) {
+  std::size_t number = first;
+  do {
+    const std::string text = work(number);
+    const std::size_t size = text.size();
+    write_all(pipe, {reinterpret_cast<const char*>(&size), frame_bytes});
+    write_all(pipe, text);
+  } while (more >= 0 && receive(more, number));
+}
+
+/// Takes a whole text out of what came, once it is there.
+std::optional<std::string> take_text(std::string& came) {
+  std::size_t size = 0;
+  if (came.size() < frame_bytes) return std::nullopt;
+  std::memcpy(&size, came.data(), frame_bytes);
+  if (came.size() - frame_bytes < size) return std::nullopt;
+  std::string text = came.substr(frame_bytes, size);
+  came.erase(0, frame_bytes + size);
+  return text;
+}
 
 constexpr int most_refusals = 5;
 constexpr double between_tries_s = 0.1, a_moment_s = 5;
@@ -68,9 +114,9 @@ std::vector<Piece> ChildPool::finish() {
 void ChildPool::start() {
   while (next_ < pieces_.size() && children_.size() < jobs_) {
     if (refused_ > 0 && seconds_since(refused_at_) < between_tries_s) return;
-    Child child = start_child([this] { return work_(next_); });
-    if (child.pid != 0) {
-      children_.push_back({std::move(child), next_++});
+    Worker worker = start_worker();
+    if (worker.child.pid != 0) {
+      children_.push_back(std::move(worker));
       refused_ = 0;
       starts_.succeeded();
       continue;
@@ -80,8 +126,25 @@ void ChildPool::start() {
     starts_.refused();
     // nothing has changed since the last tries: what is left will not be started either
     for (; next_ < pieces_.size(); ++next_, ++done_)
-      pieces_[next_] = {Piece::End::not_started, child.text};
+      pieces_[next_] = {Piece::End::not_started, worker.child.text};
   }
+}
+
+/// On the next number, and, where there are more than a child each, for others after it.
+ChildPool::Worker ChildPool::start_worker() {
+  Worker worker{{}, next_};
+  int more[2] = {-1, -1};
+  if (pieces_.size() > jobs_ && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, more) != 0)
+    more[0] = more[1] = -1;  // then a child does one
+  worker.child = start_piped_child([&](int pipe) {
+    if (more[1] >= 0) ::close(more[1]);
+    work_on(work_, worker.number, more[0], pipe);
+  });
+  if (more[0] >= 0) ::close(more[0]);
+  worker.more = more[1];
+  if (worker.child.pid != 0) ++next_;
+  if (worker.child.pid == 0 && worker.more >= 0) ::close(worker.more);
+  return worker;
 }
 
 void ChildPool::collect() {
@@ -89,33 +152,56 @@ void ChildPool::collect() {
   for (const Worker& one : children_) watched.push_back({one.child.pipe, POLLIN, 0});
   ::poll(watched.data(), watched.size(), 100);
   for (std::size_t i = children_.size(); i-- > 0;) {
-    Child& child = children_[i].child;
-    Piece& piece = pieces_[children_[i].number];
-    if (watched[i].revents != 0 && !read_some(child)) {
-      piece.status = reap(child);
-      piece.text = std::move(child.text);
-      piece.end = Piece::End::done;
-      drop(i);
-    } else if (seconds_since(child.started) > limit_s_) {
-      ::kill(child.pid, SIGKILL);
-      reap(child);
-      piece.end = Piece::End::over_limit;
-      drop(i);
+    if (watched[i].revents != 0) {
+      collect_from(i);
+    } else if (seconds_since(children_[i].child.started) > limit_s_) {
+      pieces_[children_[i].number].end = Piece::End::over_limit;
+      end(i);
     }
   }
 }
 
-void ChildPool::drop(std::size_t worker) {
+void ChildPool::collect_from(std::size_t worker) {
+  Child& child = children_[worker].child;
+  Piece& piece = pieces_[children_[worker].number];
+  const bool goes_on = read_some(child);
+  if (std::optional<std::string> text = take_text(child.text)) {
+    piece = {Piece::End::done, std::move(*text)};
+    give_next(worker);
+  } else if (!goes_on) {
+    piece.end = Piece::End::done;
+    piece.status = reap(child);
+    child.pid = 0;
+    end(worker);
+  } else if (seconds_since(child.started) > limit_s_) {
+    piece.end = Piece::End::over_limit;
+    end(worker);
+  }
+}
+
+/// Ends it when there is none, or when it has died meanwhile.
+void ChildPool::give_next(std::size_t worker) {
+  Worker& one = children_[worker];
+  if (next_ == pieces_.size() || one.more < 0 || !send(one.more, next_)) return end(worker);
+  one.number = next_++;
+  one.child.started = Clock::now();
+  ++done_;
+}
+
+/// Kills it, unless it has ended.
+void ChildPool::end(std::size_t worker) {
+  Worker& one = children_[worker];
+  if (one.more >= 0) ::close(one.more);
+  if (one.child.pid != 0) {
+    ::kill(one.child.pid, SIGKILL);
+    reap(one.child);
+  }
   children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(worker));
   ++done_;
 }
 
 void ChildPool::end_all() {
-  for (Worker& one : children_) {
-    ::kill(one.child.pid, SIGKILL);
-    reap(one.child);
-  }
-  children_.clear();
+  while (!children_.empty()) end(children_.size() - 1);
   next_ = pieces_.size();
 }
 

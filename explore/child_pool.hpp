@@ -48,7 +48,9 @@ struct Piece {
   int status = 0;
 };
 
-/// Texts that are worked out in child processes, one each, beside what the caller does.
+/// Texts that are worked out in child processes, beside what the caller does. A child that has
+/// worked out one takes the next, as the memory that a process touches first costs it much of its
+/// time; one that ends otherwise ends its own text alone.
 class ChildPool {
  public:
   /// Starts the first `jobs`.
@@ -69,11 +71,15 @@ class ChildPool {
   struct Worker {
     Child child;
     std::size_t number = 0;
+    int more = -1;  ///< takes the number of the next
   };
 
   void start();
+  Worker start_worker();
   void collect();
-  void drop(std::size_t worker);
+  void collect_from(std::size_t worker);
+  void give_next(std::size_t worker);
+  void end(std::size_t worker);
   void end_all();
 
   std::function<std::string(std::size_t)> work_;
