@@ -7,11 +7,24 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <new>
 
 namespace spillway::explore {
+
+namespace {
+
+/// 0 of a process that is not there.
+std::uint64_t resident_bytes(const std::string& process) {
+  std::uint64_t pages = 0, resident = 0;
+  std::ifstream("/proc/" + process + "/statm") >> pages >> resident;
+  return resident * static_cast<std::uint64_t>(::getpagesize());
+}
+
+}  // namespace
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -69,6 +82,12 @@ int reap(Child& child) {
   }
   ::close(child.pipe);
   return status;
+}
+
+bool is_small(const Child& child) {
+  constexpr std::uint64_t most_more_bytes = 256u << 20;
+  const std::uint64_t own = resident_bytes("self"), its = resident_bytes(std::to_string(child.pid));
+  return its > 0 && its < own + most_more_bytes;
 }
 
 bool write_all(int file, std::string_view text) {

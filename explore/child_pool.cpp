@@ -179,10 +179,11 @@ void ChildPool::collect_from(std::size_t worker) {
   }
 }
 
-/// Ends it when there is none, or when it has died meanwhile.
+/// Ends it when there is none, and when it has died or grown large.
 void ChildPool::give_next(std::size_t worker) {
   Worker& one = children_[worker];
-  if (next_ == pieces_.size() || one.more < 0 || !send(one.more, next_)) return end(worker);
+  if (next_ == pieces_.size() || one.more < 0 || !is_small(one.child) || !send(one.more, next_))
+    return end(worker);
   one.number = next_++;
   one.child.started = Clock::now();
   ++done_;

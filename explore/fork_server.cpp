@@ -122,7 +122,7 @@ bool ForkServer::start(Request request) {
     answer(request, 0, {{"errors", request.complaints}});
     return true;
   }
-  if (request.quick() && start_warm(request)) return true;
+  if (start_warm(request)) return true;
   Running one = fork_child(std::move(request));
   if (one.child.pid == 0 && !warm_.empty()) {
     for (Running& other : warm_) end_child(other.child, other.more);
@@ -148,7 +148,7 @@ ForkServer::Running ForkServer::fork_child(Request request) const {
   Running one;
   one.limit_s = request.limit_s > 0 ? std::min(request.limit_s, limit_s_) : limit_s_;
   int more[2] = {-1, -1};
-  if (request.quick() && ::pipe2(more, O_CLOEXEC) != 0) more[0] = more[1] = -1;
+  if (::pipe2(more, O_CLOEXEC) != 0) more[0] = more[1] = -1;
   one.child = start_piped_child([&](int pipe) {
     answer_(request, pipe);
     std::deque<std::string> lines;
@@ -159,16 +159,18 @@ ForkServer::Running ForkServer::fork_child(Request request) const {
   });
   if (more[0] >= 0) ::close(more[0]);
   one.more = more[1];
+  one.quick = request.quick();
   if (one.child.pid == 0 && one.more >= 0) ::close(std::exchange(one.more, -1));
   one.request = std::move(request);
   return one;
 }
 
-/// Gives a request to a child that waits for one; false when there is none.
+/// Gives a request to a child that waits for one of its kind; false when there is none.
 bool ForkServer::start_warm(Request& request) {
-  while (!warm_.empty()) {
-    Running one = std::move(warm_.back());
-    warm_.pop_back();
+  for (std::size_t i = warm_.size(); i-- > 0;) {
+    if (warm_[i].quick != request.quick()) continue;
+    Running one = std::move(warm_[i]);
+    warm_.erase(warm_.begin() + static_cast<std::ptrdiff_t>(i));
     if (!write_all(one.more, line_of(request))) {
       end_child(one.child, one.more);  // somebody else ended it
       continue;
@@ -256,9 +258,9 @@ void ForkServer::serve_children(const std::vector<short>& events) {
     forward(one);
     if (ended) {
       finish(i, nullptr);
-    } else if (one.answered && one.more >= 0) {
+    } else if (one.answered && one.more >= 0 && is_small(one.child)) {
       ids_.erase(one.request.id.dump());
-      warm_.push_back({std::move(one.child), {}, 0, 0, false, 0, one.more});
+      warm_.push_back({std::move(one.child), {}, 0, 0, false, 0, one.more, one.quick});
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     } else if (seconds > one.limit_s) {
       finish(i, over_limit);

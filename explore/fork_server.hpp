@@ -19,8 +19,8 @@ void prepare_worker(const Backend& backend);
 /// Answers of one simulation each, for those that want nothing but the result.
 AnswerRequest answer_with(const Backend& backend);
 
-/// Owns a worker's side of its protocol: reads requests, a line each, forks a child for each of
-/// them, and writes the lines that come of them:
+/// Owns a worker's side of its protocol: reads requests, a line each, has them worked out in
+/// children, and writes the lines that come of them:
 ///   {"id", "progress": {"seconds", parts of the answer}}  each second, and when a part is known
 ///   {"id", "seconds", "result" and what else was wanted}, but for what may be large and was told
 ///   {"id", "seconds", "errors": [...]}   the scenario's or the line's
@@ -28,7 +28,8 @@ AnswerRequest answer_with(const Backend& backend);
 /// One child at a time answers in the order of the lines; with more of them whoever is done first
 /// answers first, and what needs no simulation never waits for one. {"cancel": id} ends a request
 /// at once, whose answer is the failure "cancelled"; of an id that is not there it says nothing.
-/// A child that needed no simulation stays for the next such request, with what it remembers.
+/// A child that has answered stays for the next request of its kind, with or without a simulation,
+/// and remembers what it may need again; not if it has grown large.
 class ForkServer {
  public:
   /// Nothing that does not survive a fork may be in this process.
@@ -54,7 +55,8 @@ class ForkServer {
     double told_s = 0;          ///< when it wrote a line
     bool answered = false;      ///< that was its answer
     std::size_t looked_at = 0;  ///< of its text, which has no line end until there
-    int more = -1;              ///< takes further requests, of what needs no simulation
+    int more = -1;              ///< takes further requests of its kind
+    bool quick = false;         ///< its kind: what needs no simulation
   };
 
   void read_requests();

@@ -43,6 +43,42 @@ TEST(ChildPool, ACrashIsThatPiecesOwn) {
   EXPECT_EQ(pieces[1].text, "well");
 }
 
+TEST(ChildPool, AChildTakesTheNextUntilItCrashes) {
+  const auto pieces = in_children(4,
+                                  [](std::size_t i) {
+                                    if (i == 2) ::raise(SIGKILL);
+                                    return std::to_string(::getpid());
+                                  },
+                                  1, long_enough_s, {});
+  EXPECT_EQ(pieces[0].text, pieces[1].text);
+  EXPECT_TRUE(WIFSIGNALED(pieces[2].status));
+  EXPECT_EQ(pieces[3].end, Piece::End::done);
+  EXPECT_NE(pieces[3].text, pieces[0].text);
+}
+
+TEST(ChildPool, AChildThatHasGrownLargeTakesNoMore) {
+  const auto pieces = in_children(3,
+                                  [](std::size_t i) {
+                                    static std::string kept;
+                                    if (i == 1) kept.assign(300u << 20, 'x');
+                                    return std::to_string(::getpid());
+                                  },
+                                  1, long_enough_s, {});
+  EXPECT_EQ(pieces[0].text, pieces[1].text);
+  EXPECT_NE(pieces[1].text, pieces[2].text);
+}
+
+TEST(ChildPool, ALimitIsOfEachPieceAndNotOfItsChild) {
+  const auto pieces = in_children(4,
+                                  [](std::size_t i) {
+                                    sleep_for(Seconds(i == 2 ? long_enough_s : 0.3));
+                                    return std::string("done");
+                                  },
+                                  1, 0.5, {});
+  for (const std::size_t i : {0, 1, 3}) EXPECT_EQ(pieces[i].end, Piece::End::done) << i;
+  EXPECT_EQ(pieces[2].end, Piece::End::over_limit);
+}
+
 TEST(ChildPool, EndsWhatTakesLongerThanItsLimit) {
   const auto pieces = in_children(1,
                                   [](std::size_t) {

@@ -108,7 +108,7 @@ TEST(ForkServer, WhatNeedsNoSimulationWaitsForNone) {
 }
 
 /// It may remember something. When it is gone another takes its place.
-TEST(ForkServer, WhatNeedsNoSimulationIsAnsweredByTheSameProcess) {
+TEST(ForkServer, WhatIsOfOneKindIsAnsweredByTheSameProcess) {
   Server server(2);
   const auto process = [&](int id) {
     server.send(json{{"id", id}, {"scenario", json::object()}, {"want", {"bound"}}});
@@ -118,8 +118,13 @@ TEST(ForkServer, WhatNeedsNoSimulationIsAnsweredByTheSameProcess) {
   };
   const pid_t first = process(1);
   EXPECT_EQ(process(2), first);
-  server.send(task(3, json::object()));
-  EXPECT_NE(server.read().at("process"), first) << "a simulation has a process of its own";
+  const auto simulation = [&](int id) {
+    server.send(task(id, json::object()));
+    return server.read().at("process").get<pid_t>();
+  };
+  const pid_t simulates = simulation(3);
+  EXPECT_NE(simulates, first) << "what answers at once remembers bounds";
+  EXPECT_EQ(simulation(8), simulates);
   EXPECT_EQ(process(4), first);
   ::kill(first, SIGKILL);
   EXPECT_TRUE(ends(first));
