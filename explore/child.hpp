@@ -34,8 +34,8 @@ bool read_some(Child& child);
 ///   Result  as waitpid gives it
 int reap(Child& child);
 
-/// Whether it may stay for more work: it holds at most 256 MiB more than this process, so that those
-/// that wait for work take nothing from those that are at work.
+/// Whether it may stay for more work: it holds at most 256 MiB more than this process, so that
+/// those that wait for work take nothing from those that are at work.
 bool is_small(const Child& child);
 
 /// Writes all of `text`; false when nobody reads.
