@@ -250,7 +250,9 @@ class Builder {
   void sum_tied() {
     for (std::uint32_t i = 0; i < program_.tensors.size(); ++i) {
       const models::Tensor& tensor = program_.tensors[i];
-      if (tensor.role != TensorRole::weight_gradient || !uses(stage_, *tensor.weight)) continue;
+      if (tensor.role != TensorRole::weight_gradient || !uses(stage_, *tensor.weight) ||
+          !job_.row(*tensor.weight).trainable())
+        continue;
       std::vector<std::uint32_t> parts;  // by holder
       for (std::uint32_t holder = 0; holder < split_.size(); ++holder)
         if (uses(holder, *tensor.weight))

@@ -140,7 +140,8 @@ Task<> StageLinks::all_sent() {
 
 Task<> StageLinks::sum_tied(const ResidentGradients& gradients) {
   if (!job_.stage) co_return;
-  for (const models::TiedWeight& tied : job_.stage->tied) co_await sum_one(tied, gradients);
+  for (const models::TiedWeight& tied : job_.stage->tied)
+    if (job_.row(tied.weight).trainable()) co_await sum_one(tied, gradients);
 }
 
 Op StageLinks::add(const View& one, const View& other, const View& into, ElementType type) {

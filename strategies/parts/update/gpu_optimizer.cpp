@@ -65,8 +65,11 @@ std::uint64_t GpuOptimizer::first_element(std::uint32_t weight) const {
   return job_.row(weight).shards.state_ways() > 1 ? job_.member(rank_, weight) * share(weight) : 0;
 }
 
+/// The others lie behind the master, at an address of their own that is aligned.
 std::uint64_t GpuOptimizer::state_bytes(std::uint32_t weight) const {
-  return job_.row(weight).state_bytes(share(weight));
+  const std::uint64_t all = job_.row(weight).state_bytes(share(weight));
+  const std::uint64_t master = master_bytes(weight);
+  return all > master ? up(master) + all - master : all;
 }
 
 std::uint64_t GpuOptimizer::master_bytes(std::uint32_t weight) const {
@@ -98,12 +101,13 @@ Op GpuOptimizer::page_out(std::uint32_t weight, const Paged& paged, const Op& ch
 std::vector<BoundOperand> GpuOptimizer::states(std::uint32_t weight, models::Access access,
                                                const View& at) const {
   const TensorRow& row = job_.row(weight);
-  const std::uint64_t master = master_bytes(weight), others = state_bytes(weight) - master;
+  const std::uint64_t master = master_bytes(weight);
+  const std::uint64_t others = row.state_bytes(share(weight)) - master;
   std::vector<BoundOperand> all;
   if (master) all.emplace_back(at.part(0, master), access, Role::master, row.master().type, weight);
   if (others)
-    all.emplace_back(at.part(master, others), access, Role::states, row.states.back().format.type,
-                     weight);
+    all.emplace_back(at.part(up(master), others), access, Role::states,
+                     row.states.back().format.type, weight);
   return all;
 }
 
