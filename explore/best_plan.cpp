@@ -1,5 +1,6 @@
 #include "explore/best_plan.hpp"
 
+#include "explore/most_tokens.hpp"
 #include "strategies/decide/migration_plans.hpp"
 #include "strategies/machine/setup.hpp"
 #include "strategies/systems/catalogue.hpp"
@@ -126,7 +127,7 @@ bool BestPlan::improve(bool in_children) {
 /// nobody has to run it. A plan that says something of those behind it is run.
 bool BestPlan::is_longer(const LowerPlan& plan) {
   if (!best_.feasible() || plan.ends_list || plan.opens_list) return false;
-  if (!mandatory_) mandatory_ = strategies::Mandatory::of(plan_.scenario);
+  if (!mandatory_) mandatory_ = mandatory_of(plan_.scenario);
   return *mandatory_ && (*mandatory_)->step_s(plan.scenario) >= best_.step_time_s;
 }
 

@@ -1,5 +1,7 @@
 #include "explore/bounder.hpp"
 
+#include "explore/most_tokens.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -78,7 +80,7 @@ std::unique_ptr<Bounder::Group> Bounder::make_group(const Coordinates& at) {
   } catch (const description::ScenarioError&) {
     return nullptr;  // whoever looks at the point says why
   }
-  group->mandatory = strategies::Mandatory::of(group->scenario);
+  group->mandatory = mandatory_of(group->scenario);
   if (!group->mandatory) return nullptr;
   group->scenario.machine.sources.clear();
   group->scenario.model = {};

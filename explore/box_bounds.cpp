@@ -59,7 +59,7 @@ BoxBounds::Group& BoxBounds::group(std::size_t setting, const std::string& shape
   }
   resolved_ = true;
   error_.reset();
-  group.mandatory = strategies::Mandatory::of(*group.scenario);
+  group.mandatory = mandatory_of(*group.scenario);
   group.tokens = tokens_a_step(*group.scenario);
   group.scenario->model = {};
   return group;

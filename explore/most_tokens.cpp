@@ -1,6 +1,6 @@
 #include "explore/most_tokens.hpp"
 
-#include "strategies/bounds/mandatory.hpp"
+#include "scenarios/description/errors.hpp"
 #include "strategies/decide/lohan_plan.hpp"
 #include "strategies/run/counting_probe.hpp"
 
@@ -27,14 +27,26 @@ double tokens_a_step(const Scenario& scenario) {
                              scenario.parallel.data * training.sequence);
 }
 
+std::optional<strategies::Mandatory> mandatory_of(const Scenario& scenario) {
+  try {
+    return strategies::Mandatory::of(scenario);
+  } catch (const description::InternalError&) {
+    return std::nullopt;
+  }
+}
+
 double most_tokens_per_s(const Scenario& scenario) {
   constexpr double none = std::numeric_limits<double>::infinity();
-  if (strategies::operator_too_large(scenario)) return 0;
-  const auto mandatory = strategies::Mandatory::of(scenario);
-  if (!mandatory) return none;
-  if (mandatory->too_small(scenario.machine) || swaps_in_vain(scenario)) return 0;
-  const double step_s = mandatory->step_s(scenario);
-  return step_s > 0 ? tokens_a_step(scenario) / step_s : none;
+  try {
+    if (strategies::operator_too_large(scenario)) return 0;
+    const auto mandatory = strategies::Mandatory::of(scenario);
+    if (!mandatory) return none;
+    if (mandatory->too_small(scenario.machine) || swaps_in_vain(scenario)) return 0;
+    const double step_s = mandatory->step_s(scenario);
+    return step_s > 0 ? tokens_a_step(scenario) / step_s : none;
+  } catch (const description::InternalError&) {
+    return none;
+  }
 }
 
 }  // namespace spillway::explore

@@ -113,7 +113,7 @@ void bound(Ready& ready, Demands& demands) {
   json key = scenario;
   key["machine"] = shape_of(scenario.machine);
   const auto [found, fresh] = demands.try_emplace(key.dump());
-  if (fresh) found->second = strategies::Mandatory::of(scenario);
+  if (fresh) found->second = mandatory_of(scenario);
   ready.most = any;
   if (!found->second) return;
   if (const char* tier = found->second->too_small(scenario.machine)) {

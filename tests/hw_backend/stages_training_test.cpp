@@ -80,6 +80,9 @@ TEST_P(Stages, EndThereWhateverTheOrderOfTheirPasses) {
 const Way stage_ways[] = {
     {"two", {}},
     {"adapters", {"training.method=lora", "training.lora.targets=all_linear"}},
+    {"adapters_beside_tied_embeddings",
+     {"training.method=lora", "training.lora.targets=all_linear",
+      "model.tie_word_embeddings=true"}},
     {"adapters_beside_4_bits", {"training.method=qlora", "training.lora.targets=all_linear"}},
 #ifndef SPILLWAY_SANITIZED
     {"fp32", {"training.precision=fp32"}},

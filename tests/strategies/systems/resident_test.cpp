@@ -22,6 +22,17 @@ TEST(Resident, SixteenBytesPerParameterOfGpt2) {
   EXPECT_EQ(at_peak(gpu, "gathered_weights"), 0u);
 }
 
+// Of 64 sinks of attention each of eight tensor ranks has eight, whose masters take 32 bytes.
+TEST(Resident, StatesBehindAMasterOfFewNumbersAreAligned) {
+  const auto states = [](const std::string& optimizer) {
+    const description::Scenario scenario =
+        example("gpt2_resident", {"model=gpt-oss-20b", "machine=h100_8gpu", "parallel.data=1",
+                                  "parallel.tensor=8", "training.optimizer=" + optimizer});
+    return at_peak(count(scenario).result.gpu, "optimizer_states");
+  };
+  EXPECT_GT(states("adamw"), states("adam8bit"));
+}
+
 TEST(Resident, MainGradientsTakeFourBytesWithOneMicroBatchToo) {
   const Overrides wide{"strategy.gradients.accumulation=fp32",
                        "strategy.gradients.main_gradients=true"};
