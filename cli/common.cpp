@@ -73,10 +73,14 @@ scenarios::Resolved read(const std::string& file, const std::vector<std::string>
   scenarios::Resolved resolved =
       scenarios::read_scenario(std::filesystem::path(file), overrides, explore::known_systems(),
                                scenarios::Refuse::what_cannot_run);
+  print_warnings(resolved);
+  return resolved;
+}
+
+void print_warnings(const scenarios::Resolved& resolved) {
   static std::set<std::string> said;  // a comparison reads one file many times
   for (const std::string& warning : resolved.warnings)
     if (said.insert(warning).second) warn(warning);
-  return resolved;
 }
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }

@@ -52,6 +52,9 @@ void warn(const std::string& text);
 /// Reads and resolves a scenario against this version's catalogue; warnings go to standard error.
 scenarios::Resolved read(const std::string& file, const std::vector<std::string>& overrides);
 
+/// Of what a person asked for, and not of what is tried besides: each once.
+void print_warnings(const scenarios::Resolved& resolved);
+
 /// Prints `json` indented, with a line end.
 void print_json(const nlohmann::json& json);
 void print(const std::string& text);

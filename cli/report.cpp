@@ -116,6 +116,7 @@ class Maker {
  private:
   scenarios::Resolved resolved_of(const Subject& subject) const {
     scenarios::Resolved resolved = read_subject(subject, options_.overrides);
+    print_warnings(resolved);
     price_anew(options_.prices, resolved.scenario.machine);
     warn_of_prices(resolved.scenario.machine);
     return resolved;

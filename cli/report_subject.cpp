@@ -168,7 +168,9 @@ std::vector<Subject> subjects_of(const std::string& word) {
 
 scenarios::Resolved read_subject(const Subject& subject,
                                  const std::vector<std::string>& overrides) {
-  if (!subject.result) return read(subject.word, overrides);
+  if (!subject.result)
+    return scenarios::read_scenario(std::filesystem::path(subject.word), overrides,
+                                    explore::known_systems(), scenarios::Refuse::what_cannot_run);
   return scenarios::read_scenario(subject.result->scenario, overrides, explore::known_systems(),
                                   scenarios::Refuse::what_cannot_run);
 }

@@ -78,17 +78,25 @@ Table run_table(const Calibration& all) {
 }
 
 /// One forecast as a sentence.
-Text said_of(const char* by, const Text& left, const std::optional<std::string>& day) {
+Text said_of(const std::string& by, const Text& left, const std::optional<std::string>& day) {
   return filled("{}: {} left{}", {by, left, day ? ", until " + *day : std::string()});
 }
 
-void add_drive(const DriveForecast& drive, view::Document& into) {
+/// "the rating of the 990 PRO 2TB", which the drive may be or not.
+std::string rating_of(const Calibration& calibration, const std::string& storage) {
+  const auto machine = calibration.machine.find("bought");
+  const std::string part =
+      machine == calibration.machine.end() ? "" : machine->value("storage." + storage, "");
+  return part.empty() ? "By its maker's rating" : "By the rating of the " + part;
+}
+
+void add_drive(const Calibration& calibration, const DriveForecast& drive, view::Document& into) {
   const std::string name = drive.model.empty() ? drive.storage : drive.model;
   Text text = filled("{} has written {} and says that {} % of its endurance are used. ",
                      {name, view::bytes(drive.written_bytes, Origin::measured),
                       view::plain(static_cast<double>(drive.percent_used))});
   if (drive.left_by_rating)
-    text += said_of("By its maker's rating",
+    text += said_of(rating_of(calibration, drive.storage),
                     filled("{} of {}", {view::bytes(*drive.left_by_rating),
                                         view::bytes(*drive.rated_bytes, Origin::datasheet)}),
                     drive.day_by_rating) +
@@ -142,7 +150,7 @@ view::Document calibration_document(const Calibration& all) {
                   "logged. Logs move no number: no single one follows from them.",
           .tone = view::Tone::note});
   }
-  for (const DriveForecast& drive : all.drives) add_drive(drive, document);
+  for (const DriveForecast& drive : all.drives) add_drive(all, drive, document);
   for (const answer::KeptParameter& one : all.kept)
     document.add(view::Paragraph{.text = one.file + ": " + one.path + ": " + one.why,
                                  .tone = view::Tone::note});

@@ -1,5 +1,6 @@
 #include "answers/calibrate/calibrate.hpp"
 
+#include "answers/calibrate/card_names.hpp"
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
 #include "scenarios/description/text.hpp"
@@ -128,8 +129,15 @@ text::Text another_drive(const description::StorageSpec& storage) {
        storage.name});
 }
 
-/// Where the evidence is of a card whose memory is another than the machine file's.
+/// Where the evidence is of another card than the machine file was made of.
 std::optional<text::Text> another_card(const MachineFile& before, const Evidence& each) {
+  const auto bought = before.bought.find("gpu");
+  if (bought != before.bought.end() && !is_same_card(bought->second, each.card))
+    return text::filled(
+        "the machine file's rates, power and price are of the {}, this one is {}: write what its "
+        "sheet says as gpu.compute, gpu.memory_rate and the others, or begin with a machine that "
+        "has this card",
+        {bought->second, each.card});
   constexpr double alike = 0.08;  // ECC takes a sixteenth of GDDR6
   const auto has = static_cast<double>(before.gpu.memory.value());
   for (const evidence::Reading& reading : each.readings)

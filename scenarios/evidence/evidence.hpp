@@ -73,6 +73,7 @@ struct Evidence {
   std::vector<LoggedRun> runs;
   std::optional<DriveWear> drive;
   std::vector<text::Text> notes;  ///< what it says and no number follows from, and why
+  std::string card;               ///< what the driver calls the GPUs, if all are alike
 };
 
 /// Reads `written`: a path, or "STORAGE=path", which says of which storage of the machine file it

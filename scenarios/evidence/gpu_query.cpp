@@ -102,15 +102,17 @@ void put(const std::vector<Card>& cards, double attached, Evidence& into) {
   const bool alike = std::all_of(cards.begin(), cards.end(), [&](const Card& card) {
     return card.name == cards.front().name && card.memory == cards.front().memory;
   });
-  if (alike)
-    count_cards(cards.size(), attached, cards.front().name, into);
-  else
+  if (alike) {
+    into.card = cards.front().name;
+    count_cards(cards.size(), attached, into.card, into);
+  } else {
     into.notes.push_back(fmt::format(
         "cards of different kinds ({}): a machine file has one kind, so their number is left as it "
         "is, and their memory is that of the smallest; write a machine file of the slower cards "
         "for "
         "all of them, or read a file of one kind (nvidia-smi -q -i NUMBER)",
         fmt::join(names_of(cards), ", ")));
+  }
   std::optional<double> memory, reserved;
   for (const Card& card : cards) {
     if (card.memory) memory = std::min(memory.value_or(*card.memory), *card.memory);

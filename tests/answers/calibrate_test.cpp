@@ -1,5 +1,6 @@
 #include "answers/calibrate/calibrate.hpp"
 
+#include "answers/calibrate/card_names.hpp"
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
 #include "scenarios/read_machine.hpp"
@@ -21,6 +22,24 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+
+TEST(CardNames, OfPriceListsAreThoseOfDrivers) {
+  for (const auto& [bought, driver] :
+       {std::pair{"RTX 4090", "NVIDIA GeForce RTX 4090"},
+        {"A100 80GB", "NVIDIA A100-SXM4-80GB"},
+        {"H100 SXM", "NVIDIA H100 80GB HBM3"},
+        {"RTX 6000 Ada", "NVIDIA RTX 6000 Ada Generation"},
+        {"RTX PRO 6000", "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"},
+        {"RTX 4060 Ti 16GB", "NVIDIA GeForce RTX 4060 Ti"},
+        {"GH200", "NVIDIA GH200 480GB"},
+        {"RTX 4090", "Graphics Device"}})
+    EXPECT_TRUE(is_same_card(bought, driver)) << bought << ", " << driver;
+  for (const auto& [bought, driver] : {std::pair{"RTX 4090", "NVIDIA GeForce RTX 3090"},
+                                       {"RTX 4090", "NVIDIA GeForce RTX 4090 Laptop GPU"},
+                                       {"RTX 4070 Ti", "NVIDIA GeForce RTX 4070 Ti SUPER"},
+                                       {"H100 SXM", "NVIDIA H100 PCIe"}})
+    EXPECT_FALSE(is_same_card(bought, driver)) << bought << ", " << driver;
+}
 
 /// The answer of evidence about `machine`.
 answer::Calibration with(const MachineFile& machine, const std::vector<Evidence>& all) {

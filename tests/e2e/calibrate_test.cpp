@@ -49,6 +49,16 @@ TEST(Calibrate, LowersRatesOnceForAllCardsOnNarrowLinks) {
   EXPECT_EQ(rate("again.json"), rate("two.json"));
 }
 
+TEST(Calibrate, SaysThatTheCardIsAnotherThanTheMachineFiles) {
+  const Workplace place;
+  const Ended other = shell(place, "sed 's/RTX 4090/RTX 3090/' " + evidence +
+                                       "nvidia_smi.txt > smi.txt; spillway calibrate gaming_4090 "
+                                       "--from smi.txt | tr -s '[:space:]' ' '");
+  EXPECT_EQ(other.exit, 0) << other.err;
+  EXPECT_THAT(other.out, HasSubstr("price are of the RTX 4090, this one is NVIDIA GeForce "
+                                   "RTX 3090: write what its sheet says"));
+}
+
 TEST(Calibrate, ShowsWhatIsPredictedBesideWhatWasLogged) {
   const Workplace place;
   const Ended made = shell(
