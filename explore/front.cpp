@@ -1,14 +1,18 @@
 #include "explore/front.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spillway::explore {
 
 namespace {
 
+/// What sums in another order may differ by.
+constexpr double alike = 1e-9;
+
 bool as_good(std::span<const double> one, std::span<const double> other) {
   for (std::size_t i = 0; i < one.size(); ++i)
-    if (!(one[i] <= other[i])) return false;
+    if (!(one[i] <= other[i]) && !(one[i] - other[i] <= alike * std::abs(other[i]))) return false;
   return true;
 }
 

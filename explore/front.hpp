@@ -15,7 +15,7 @@ struct FrontPoint {
 };
 
 /// Points of which none is at least as good as another in every objective: of those that are equal
-/// in all, the one that came first.
+/// in all, to a billionth, the one that came first.
 class Front {
  public:
   /// Whether a point of it is as good in every objective.

@@ -76,7 +76,10 @@ Text answer_words(const DriveClass& best, bool several) {
           ? filled("{} x {} for {}{}: the cheapest that are enough, ",
                    {whole(index + 1), best.name, view::dollars(best.cost_usd()), day_words(best)})
       : index == 0 ? Text("1 drive is enough: ")
-                   : filled("{} drives are enough: ", {whole(index + 1)});
+                   : filled(!last && best.trials[index + 1].refused
+                                ? "{} drives are the most that this machine takes: "
+                                : "{} drives are enough: ",
+                            {whole(index + 1)});
   if (last && !several)
     text =
         filled("{} drives are the most that were tried, more may bring more: ", {whole(index + 1)});

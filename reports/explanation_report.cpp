@@ -1,6 +1,7 @@
 #include "reports/exploration_report.hpp"
 #include "reports/objectives.hpp"
 #include "reports/result/number.hpp"
+#include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 #include "reports/view/text_page.hpp"
 #include "reports/wear_words.hpp"
@@ -99,17 +100,6 @@ const NextStep* best(const std::vector<NextStep>& steps, bool systems) {
   return most;
 }
 
-/// What there is more of with a step.
-std::string relieved_by(const std::string& words) {
-  const std::string drives = "one more drive of ";
-  if (words.starts_with(drives)) return words.substr(drives.size());
-  if (words == "64 GiB of host memory more") return "host memory";
-  for (const auto& [beginning, resource] :
-       {std::pair{"a link", "pcie"}, std::pair{"a GPU", "gpu"}, std::pair{"a processor", "cpu"}})
-    if (words.starts_with(beginning)) return resource;
-  return "what is better with " + words;
-}
-
 /// What costs less and does as well, which only a space without it leaves out.
 std::string bargains(const Space& space, const Result& now, const std::vector<NextStep>& steps) {
   std::vector<std::string> found;
@@ -127,7 +117,7 @@ std::string bargains(const Space& space, const Result& now, const std::vector<Ne
 }
 
 /// What the point is.
-Text about(const answer::Point& point, const Result& now, const std::vector<NextStep>& steps) {
+Text about(const answer::Point& point, const Result& now) {
   Text text = filled("Point {}", {view::plain(static_cast<double>(point.number))});
   const char* before = ": ";
   for (const auto& [axis, value] : point.point.items()) {
@@ -138,9 +128,8 @@ Text about(const answer::Point& point, const Result& now, const std::vector<Next
                  {view::number(now.tokens_per_s), view::seconds(now.step_time_s)});
   if (now.price_usd) text += filled(", on a box for {}", {view::dollars(*now.price_usd)});
   text += ".";
-  if (const NextStep* limit = best(steps, false);
-      limit && limit->result->tokens_per_s > 1.005 * now.tokens_per_s)
-    text += " It is limited by " + relieved_by(limit->words) + ".";
+  if (const std::string limit = result::limited_by(now); !limit.empty())
+    text += " It is limited by " + limit + ".";
   text += lifetimes_sentence(now);
   return text;
 }
@@ -150,7 +139,10 @@ Text best_words(const Result& now, const std::vector<NextStep>& steps) {
   Text text;
   if (const NextStep* most = best(steps, false)) {
     const bool more = most->result->tokens_per_s > now.tokens_per_s * 1.0005;
-    text = more ? filled("Of what could be bought or sold, {} brings most", {most->words})
+    const bool breaks = std::any_of(steps.begin(), steps.end(),
+                                    [](const NextStep& step) { return !step.unmet.empty(); });
+    text = more ? filled("Of what could be bought or sold{}, {} brings most",
+                         {breaks ? " within the constraints" : "", most->words})
                 : "Nothing that could be bought brings more";
     if (more && most->most_tokens_per_s)
       text += filled("; no schedule could bring it above {} tokens/s",
@@ -185,7 +177,7 @@ view::Document explanation_document(const Explanation& explanation) {
   const std::vector<NextStep>& steps = explanation.steps;
   view::Document document;
   document.title = explanation.space.name + ", point " + std::to_string(explanation.point.number);
-  document.say(about(explanation.point, now, steps))
+  document.say(about(explanation.point, now))
       .add(table_of(explanation.space, now, steps))
       .say(best_words(now, steps));
   if (std::string lines = commands(steps); !lines.empty())

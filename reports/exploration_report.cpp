@@ -26,6 +26,16 @@ void add_line(Document& document, Text text, bool joined) {
 
 /// Adds what became of the points.
 void add_summary(Document& document, const Space& space) {
+  if (space.points == 0 && !space.finished) {
+    add_line(document,
+             space.name +
+                 ": nobody has explored it here; what is shown are the fronts of the "
+                 "databases that were merged, each of its own points. To explore the "
+                 "space into this database judges all of them together, and simulates "
+                 "none again.",
+             true);
+    return;
+  }
   add_line(
       document,
       filled("{}: {} points; {} bounded, {} pruned, {} simulated, {} known before, {} refused, "

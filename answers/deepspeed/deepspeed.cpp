@@ -94,11 +94,33 @@ answer::PinningDefault pinning_of(const explore::Backend& backend, const std::st
 
 }  // namespace
 
+namespace {
+
+/// A configuration may say what nothing can run, and DeepSpeed would stop at: ranks that are no
+/// GPUs, buffers below the largest tensor.
+void refuse_what_cannot_run(const std::string& file, const nlohmann::json& scenario) {
+  try {
+    scenarios::read_scenario(scenario, {}, explore::known_systems(),
+                             scenarios::Refuse::what_cannot_run);
+  } catch (const description::ScenarioError& error) {
+    std::vector<description::Complaint> complaints = error.complaints();
+    for (description::Complaint& one : complaints) {
+      one.file = file;
+      one.line = one.column = 0;
+      one.hint += std::string(one.hint.empty() ? "" : "; ") + "here, or by --set";
+    }
+    throw description::ScenarioError(std::move(complaints));
+  }
+}
+
+}  // namespace
+
 answer::ImportedScenario import_configuration(const explore::Backend& backend,
                                               const std::string& file,
                                               const scenarios::ImportOptions& options,
                                               const std::vector<std::string>& overrides) {
   const auto imported = imported_from(file, options, overrides);
+  refuse_what_cannot_run(file, imported.scenario);
   answer::ImportedScenario answer;
   answer.scenario = imported.scenario;
   answer.version = imported.version.text();

@@ -222,6 +222,21 @@ TEST(DeepSpeedFit, RunsAsPrintedFromTheFileOfItsScenario) {
       outcome_of(result));
 }
 
+TEST(DeepSpeedImport, RefusesWhatNothingCanRun) {
+  const Workplace place;
+  place.write("small.json", R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 3,
+    "offload_param": {"device": "nvme", "nvme_path": "/nvme", "buffer_size": 1e6}}})");
+  const std::string about = " --model gpt2 --machine gaming_4090 -o made.json";
+  const Ended small = shell(place, "spillway import small.json" + about);
+  EXPECT_EQ(small.exit, 2);
+  EXPECT_THAT(small.err, HasSubstr("small.json: strategy.weights.buffer_size: 1e6 params is below "
+                                   "the largest tensor of a rank"));
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "made.json"));
+  const Ended chosen = shell(
+      place, "spillway import small.json" + about + " --set strategy.weights.buffer_size=auto");
+  EXPECT_EQ(chosen.exit, 0) << chosen.err;
+}
+
 TEST(DeepSpeedImport, TakesWhatTheFileDoesNotSay) {
   const Workplace place;
   place.write("ds.json", R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 2}})");

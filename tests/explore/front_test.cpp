@@ -25,6 +25,8 @@ TEST(Front, KeepsTheFirstOfEqualPoints) {
   Front front;
   front.add(at(1, {2, 3}));
   EXPECT_TRUE(front.beats(std::vector<double>{2, 3}));
+  EXPECT_TRUE(front.beats(std::vector<double>{2 - 1e-12, 3}));  // a sum in another order
+  EXPECT_FALSE(front.beats(std::vector<double>{2 - 1e-6, 3}));
 }
 
 TEST(Front, IsNotBeatenByWhatHasNoValue) {
