@@ -10,9 +10,13 @@ namespace {
 /// What sums in another order may differ by.
 constexpr double alike = 1e-9;
 
+bool no_worse(double one, double other) {
+  return one <= other || (std::isfinite(other) && one - other <= alike * std::abs(other));
+}
+
 bool as_good(std::span<const double> one, std::span<const double> other) {
   for (std::size_t i = 0; i < one.size(); ++i)
-    if (!(one[i] <= other[i]) && !(one[i] - other[i] <= alike * std::abs(other[i]))) return false;
+    if (!no_worse(one[i], other[i])) return false;
   return true;
 }
 

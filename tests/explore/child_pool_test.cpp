@@ -60,7 +60,7 @@ TEST(ChildPool, AChildThatHasGrownLargeTakesNoMore) {
   const auto pieces = in_children(3,
                                   [](std::size_t i) {
                                     static std::string kept;
-                                    if (i == 1) kept.assign(300u << 20, 'x');
+                                    if (i == 1) kept.assign(500u << 20, 'x');
                                     return std::to_string(::getpid());
                                   },
                                   1, long_enough_s, {});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace spillway::explore {
 namespace {
 
@@ -27,6 +29,8 @@ TEST(Front, KeepsTheFirstOfEqualPoints) {
   EXPECT_TRUE(front.beats(std::vector<double>{2, 3}));
   EXPECT_TRUE(front.beats(std::vector<double>{2 - 1e-12, 3}));  // a sum in another order
   EXPECT_FALSE(front.beats(std::vector<double>{2 - 1e-6, 3}));
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(front.beats(std::vector<double>{-infinity, 3})) << "nothing bounds it";
 }
 
 TEST(Front, IsNotBeatenByWhatHasNoValue) {
