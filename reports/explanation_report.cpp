@@ -1,7 +1,6 @@
 #include "reports/exploration_report.hpp"
 #include "reports/objectives.hpp"
 #include "reports/result/number.hpp"
-#include "reports/result/what_if.hpp"
 #include "reports/table.hpp"
 #include "reports/view/text_page.hpp"
 #include "reports/wear_words.hpp"
@@ -90,14 +89,31 @@ Table table_of(const Space& space, const Result& now, const std::vector<NextStep
   return table;
 }
 
-/// The fastest that meets the constraints.
-const NextStep* best(const std::vector<NextStep>& steps, bool systems) {
+/// The fastest of other systems, or of what could be bought.
+template <class Accepts>
+const NextStep* fastest(const std::vector<NextStep>& steps, bool systems, const Accepts& accepts) {
   const NextStep* most = nullptr;
   for (const NextStep& step : steps) {
-    if (!step.result || !step.unmet.empty() || step.system != systems) continue;
+    if (!step.result || step.system != systems || !accepts(step)) continue;
     if (!most || step.result->tokens_per_s > most->result->tokens_per_s) most = &step;
   }
   return most;
+}
+
+/// The fastest that meets the constraints.
+const NextStep* best(const std::vector<NextStep>& steps, bool systems) {
+  return fastest(steps, systems, [](const NextStep& step) { return step.unmet.empty(); });
+}
+
+/// What there is more of with a step.
+std::string relieved_by(const std::string& words) {
+  const std::string drives = "one more drive of ";
+  if (words.starts_with(drives)) return words.substr(drives.size());
+  if (words == "64 GiB of host memory more") return "host memory";
+  for (const auto& [beginning, resource] :
+       {std::pair{"a link", "pcie"}, std::pair{"a GPU", "gpu"}, std::pair{"a processor", "cpu"}})
+    if (words.starts_with(beginning)) return resource;
+  return "what is better with " + words;
 }
 
 /// What costs less and does as well, which only a space without it leaves out.
@@ -117,7 +133,7 @@ std::string bargains(const Space& space, const Result& now, const std::vector<Ne
 }
 
 /// What the point is.
-Text about(const answer::Point& point, const Result& now) {
+Text about(const answer::Point& point, const Result& now, const std::vector<NextStep>& steps) {
   Text text = filled("Point {}", {view::plain(static_cast<double>(point.number))});
   const char* before = ": ";
   for (const auto& [axis, value] : point.point.items()) {
@@ -128,8 +144,10 @@ Text about(const answer::Point& point, const Result& now) {
                  {view::number(now.tokens_per_s), view::seconds(now.step_time_s)});
   if (now.price_usd) text += filled(", on a box for {}", {view::dollars(*now.price_usd)});
   text += ".";
-  if (const std::string limit = result::limited_by(now); !limit.empty())
-    text += " It is limited by " + limit + ".";
+  // by what helps most, whether or not it can be afforded
+  const NextStep* limit = fastest(steps, false, [](const NextStep&) { return true; });
+  if (limit && limit->result->tokens_per_s > 1.005 * now.tokens_per_s)
+    text += " It is limited by " + relieved_by(limit->words) + ".";
   text += lifetimes_sentence(now);
   return text;
 }
@@ -177,7 +195,7 @@ view::Document explanation_document(const Explanation& explanation) {
   const std::vector<NextStep>& steps = explanation.steps;
   view::Document document;
   document.title = explanation.space.name + ", point " + std::to_string(explanation.point.number);
-  document.say(about(explanation.point, now))
+  document.say(about(explanation.point, now, steps))
       .add(table_of(explanation.space, now, steps))
       .say(best_words(now, steps));
   if (std::string lines = commands(steps); !lines.empty())
