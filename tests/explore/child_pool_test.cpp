@@ -68,15 +68,16 @@ TEST(ChildPool, AChildThatHasGrownLargeTakesNoMore) {
   EXPECT_NE(pieces[1].text, pieces[2].text);
 }
 
+// Three of them together take longer than the limit of one.
 TEST(ChildPool, ALimitIsOfEachPieceAndNotOfItsChild) {
   const auto pieces = in_children(4,
                                   [](std::size_t i) {
-                                    sleep_for(Seconds(i == 2 ? long_enough_s : 0.3));
+                                    sleep_for(Seconds(i == 3 ? long_enough_s : 0.8));
                                     return std::string("done");
                                   },
-                                  1, 0.5, {});
-  for (const std::size_t i : {0, 1, 3}) EXPECT_EQ(pieces[i].end, Piece::End::done) << i;
-  EXPECT_EQ(pieces[2].end, Piece::End::over_limit);
+                                  1, 2, {});
+  for (const std::size_t i : {0, 1, 2}) EXPECT_EQ(pieces[i].end, Piece::End::done) << i;
+  EXPECT_EQ(pieces[3].end, Piece::End::over_limit);
 }
 
 TEST(ChildPool, EndsWhatTakesLongerThanItsLimit) {
