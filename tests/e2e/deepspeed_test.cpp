@@ -229,8 +229,9 @@ TEST(DeepSpeedImport, RefusesWhatNothingCanRun) {
   const std::string about = " --model gpt2 --machine gaming_4090 -o made.json";
   const Ended small = shell(place, "spillway import small.json" + about);
   EXPECT_EQ(small.exit, 2);
-  EXPECT_THAT(small.err, HasSubstr("small.json: strategy.weights.buffer_size: 1e6 params is below "
-                                   "the largest tensor of a rank"));
+  EXPECT_THAT(small.err,
+              testing::HasSubstr("small.json: strategy.weights.buffer_size: 1e6 params is below "
+                                 "the largest tensor of a rank"));
   EXPECT_FALSE(std::filesystem::exists(place.path() / "made.json"));
   const Ended chosen = shell(
       place, "spillway import small.json" + about + " --set strategy.weights.buffer_size=auto");
