@@ -5,6 +5,7 @@
 #include "answers/calibrate/put.hpp"
 #include "scenarios/read_machine.hpp"
 #include "sim/plugin.hpp"
+#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
