@@ -92,10 +92,6 @@ answer::PinningDefault pinning_of(const explore::Backend& backend, const std::st
   return pinning;
 }
 
-}  // namespace
-
-namespace {
-
 /// A configuration may say what nothing can run, and DeepSpeed would stop at: ranks that are no
 /// GPUs, buffers below the largest tensor.
 void refuse_what_cannot_run(const std::string& file, const nlohmann::json& scenario) {

@@ -336,7 +336,7 @@ TEST(ForkServer, ASlowReaderStopsNothing) {
   }
   ::close(out[0]);
   EXPECT_GT(text.size(), 4u << 20);
-  EXPECT_THAT(text, HasSubstr("\"failure\":\"cancelled\""));
+  EXPECT_THAT(text.substr(text.size() - 100), HasSubstr("\"failure\":\"cancelled\""));
   int status = -1;
   ::waitpid(server, &status, 0);
   EXPECT_EQ(status, 0);
