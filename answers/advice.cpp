@@ -1,7 +1,7 @@
 #include "answers/advice.hpp"
 
-#include "explore/more_memory.hpp"
-#include "explore/reasons.hpp"
+#include "explore/points/reasons.hpp"
+#include "explore/remedies/more_memory.hpp"
 #include "reports/result/needs.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "explore/planning.hpp"
+#include "explore/remedies/planning.hpp"
 #include "reports/text/text.hpp"
 
 namespace spillway::answers {

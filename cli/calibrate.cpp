@@ -4,7 +4,7 @@
 #include "cli/monitor.hpp"
 #include "cli/prices.hpp"
 #include "cli/verbs.hpp"
-#include "reports/calibration_report.hpp"
+#include "reports/inputs/calibration_report.hpp"
 
 #include <memory>
 

@@ -2,11 +2,11 @@
 
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/storage/descriptor.hpp"
-#include "reports/table.hpp"
+#include "reports/words/table.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
 #include "scenarios/description/text.hpp"
-#include "scenarios/own_parts.hpp"
+#include "scenarios/reading/own_parts.hpp"
 #include "sim/plugin.hpp"
 
 #include <fcntl.h>

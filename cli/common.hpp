@@ -1,8 +1,8 @@
 #pragma once
 
 #include "cli/output_files.hpp"
-#include "explore/outcomes.hpp"
-#include "scenarios/read_scenario.hpp"
+#include "explore/outcome/outcomes.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

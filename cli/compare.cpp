@@ -5,9 +5,9 @@
 #include "cli/prices.hpp"
 #include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
-#include "reports/compare_table.hpp"
-#include "reports/csv.hpp"
-#include "reports/table.hpp"
+#include "reports/run/compare_table.hpp"
+#include "reports/run/csv.hpp"
+#include "reports/words/table.hpp"
 #include "scenarios/description/text.hpp"
 
 #include <algorithm>

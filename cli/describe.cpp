@@ -1,8 +1,8 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/table.hpp"
-#include "scenarios/deepspeed_names.hpp"
-#include "scenarios/knobs.hpp"
+#include "reports/words/table.hpp"
+#include "scenarios/deepspeed/deepspeed_names.hpp"
+#include "scenarios/reading/knobs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

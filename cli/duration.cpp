@@ -1,7 +1,7 @@
 #include "cli/duration.hpp"
 
 #include "cli/common.hpp"
-#include "explore/duration.hpp"
+#include "explore/trials/duration.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -3,9 +3,9 @@
 #include "answers/explore/exploration.hpp"
 #include "cli/common.hpp"
 #include "cli/monitor.hpp"
-#include "reports/csv.hpp"
-#include "reports/exploration_report.hpp"
-#include "reports/table.hpp"
+#include "reports/exploration/exploration_report.hpp"
+#include "reports/run/csv.hpp"
+#include "reports/words/table.hpp"
 
 #include <sstream>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "explore/store/store.hpp"
-#include "scenarios/offers.hpp"
+#include "scenarios/document/offers.hpp"
 
 #include <nlohmann/json.hpp>
 

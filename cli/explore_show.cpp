@@ -5,9 +5,9 @@
 #include "cli/from_database.hpp"
 #include "cli/plan_common.hpp"
 #include "cli/prices.hpp"
-#include "explore/explorer.hpp"
-#include "reports/human.hpp"
-#include "scenarios/offers.hpp"
+#include "explore/search/explorer.hpp"
+#include "reports/words/human.hpp"
+#include "scenarios/document/offers.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "explore/fidelity.hpp"
+#include "explore/fidelity/fidelity.hpp"
 #include "cli/common.hpp"
 #include "cli/monitor.hpp"
 #include "cli/verbs.hpp"
-#include "explore/fit.hpp"
-#include "reports/fidelity_table.hpp"
-#include "reports/fit_table.hpp"
-#include "scenarios/schema_check.hpp"
+#include "explore/fidelity/fit.hpp"
+#include "reports/fidelity/fidelity_table.hpp"
+#include "reports/fidelity/fit_table.hpp"
+#include "scenarios/json/schema_check.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -8,9 +8,9 @@
 #include "cli/prices.hpp"
 #include "cli/run_options.hpp"
 #include "cli/verbs.hpp"
-#include "reports/fit_report.hpp"
-#include "scenarios/part_catalogue.hpp"
-#include "scenarios/read_machine.hpp"
+#include "reports/plan/fit_report.hpp"
+#include "scenarios/document/part_catalogue.hpp"
+#include "scenarios/document/read_machine.hpp"
 
 #include <ctime>
 #include <memory>

@@ -1,10 +1,10 @@
 #include "answers/deepspeed/deepspeed.hpp"
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/pinning_note.hpp"
+#include "reports/words/pinning_note.hpp"
 #include "scenarios/description/text.hpp"
-#include "scenarios/import_trace.hpp"
-#include "scenarios/lifetimes_file.hpp"
+#include "scenarios/reading/lifetimes_file.hpp"
+#include "scenarios/trace/import_trace.hpp"
 
 #include <fmt/format.h>
 #include <memory>

@@ -2,8 +2,8 @@
 
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/lifetimes_report.hpp"
-#include "scenarios/lifetimes_file.hpp"
+#include "reports/inputs/lifetimes_report.hpp"
+#include "scenarios/reading/lifetimes_file.hpp"
 
 #include <memory>
 

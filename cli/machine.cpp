@@ -1,8 +1,8 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/table.hpp"
-#include "scenarios/read_machine.hpp"
-#include "scenarios/shipped.hpp"
+#include "reports/words/table.hpp"
+#include "scenarios/document/read_machine.hpp"
+#include "scenarios/json/shipped.hpp"
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 #include "cli/method_options.hpp"
 
-#include "scenarios/import_adapter.hpp"
+#include "scenarios/deepspeed/import_adapter.hpp"
 
 namespace spillway::cli {
 

@@ -2,10 +2,10 @@
 
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/model_report.hpp"
+#include "reports/inputs/model_report.hpp"
 #include "scenarios/description/names.hpp"
-#include "scenarios/schema_check.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/json/schema_check.hpp"
+#include "scenarios/json/shipped.hpp"
 
 #include <fmt/format.h>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "cli/monitor.hpp"
 
 #include "cli/common.hpp"
-#include "reports/human.hpp"
+#include "reports/words/human.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

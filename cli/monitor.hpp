@@ -1,6 +1,6 @@
 #pragma once
 
-#include "explore/outcomes.hpp"
+#include "explore/outcome/outcomes.hpp"
 #include "hw_backend/interrupt.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "scenarios/read_machine.hpp"
-#include "scenarios/read_model.hpp"
+#include "scenarios/document/read_machine.hpp"
+#include "scenarios/reading/read_model.hpp"
 
 #include <fmt/format.h>
 #include <filesystem>

@@ -2,7 +2,7 @@
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/plan_report.hpp"
+#include "reports/plan/plan_report.hpp"
 
 #include <memory>
 

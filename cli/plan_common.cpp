@@ -1,9 +1,9 @@
 #include "cli/plan_common.hpp"
 
 #include "cli/common.hpp"
-#include "reports/human.hpp"
-#include "reports/table.hpp"
-#include "scenarios/read_machine.hpp"
+#include "reports/words/human.hpp"
+#include "reports/words/table.hpp"
+#include "scenarios/document/read_machine.hpp"
 
 #include <fmt/format.h>
 #include <cstdio>

@@ -1,7 +1,7 @@
 #include "answers/plan/drives.hpp"
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
-#include "reports/plan_report.hpp"
+#include "reports/plan/plan_report.hpp"
 
 #include <memory>
 

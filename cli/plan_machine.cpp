@@ -2,8 +2,8 @@
 #include "answers/plan/machine.hpp"
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
-#include "reports/human.hpp"
-#include "reports/plan_report.hpp"
+#include "reports/plan/plan_report.hpp"
+#include "reports/words/human.hpp"
 
 #include <memory>
 

@@ -2,7 +2,7 @@
 #include "answers/plan/settings.hpp"
 #include "cli/common.hpp"
 #include "cli/plan_common.hpp"
-#include "reports/plan_report.hpp"
+#include "reports/plan/plan_report.hpp"
 
 #include <filesystem>
 #include <memory>

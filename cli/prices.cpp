@@ -2,10 +2,10 @@
 
 #include "answers/simulate/simulate.hpp"
 #include "cli/common.hpp"
-#include "explore/outcomes.hpp"
-#include "scenarios/document.hpp"
-#include "scenarios/part_catalogue.hpp"
-#include "scenarios/plausible.hpp"
+#include "explore/outcome/outcomes.hpp"
+#include "scenarios/document/document.hpp"
+#include "scenarios/document/part_catalogue.hpp"
+#include "scenarios/reading/plausible.hpp"
 
 #include <fmt/format.h>
 #include <cstdlib>

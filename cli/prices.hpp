@@ -1,8 +1,8 @@
 #pragma once
 
 #include "reports/result/result.hpp"
-#include "scenarios/located_json.hpp"
-#include "scenarios/offers.hpp"
+#include "scenarios/document/offers.hpp"
+#include "scenarios/json/located_json.hpp"
 
 #include <CLI/CLI.hpp>
 

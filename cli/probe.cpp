@@ -5,8 +5,8 @@
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/smart_log.hpp"
 #include "hw_backend/storage/disk_counts.hpp"
-#include "reports/human.hpp"
-#include "reports/probe_report.hpp"
+#include "reports/inputs/probe_report.hpp"
+#include "reports/words/human.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include "cli/from_database.hpp"
 #include "explore/store/store.hpp"
 #include "scenarios/description/strict_json.hpp"
-#include "scenarios/input_file.hpp"
+#include "scenarios/json/input_file.hpp"
 
 #include <fmt/format.h>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "reports/result/validation.hpp"
-#include "scenarios/read_scenario.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 #include "cli/run_options.hpp"
 
 #include "cli/common.hpp"
-#include "explore/spread.hpp"
+#include "explore/trials/spread.hpp"
 #include "scenarios/description/quantity.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "explore/runs_with.hpp"
-#include "reports/table.hpp"
+#include "explore/outcome/runs_with.hpp"
+#include "reports/words/table.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <memory>

@@ -2,8 +2,8 @@
 
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/chrome_trace.hpp"
-#include "reports/validation_report.hpp"
+#include "reports/run/validation_report.hpp"
+#include "reports/trace/chrome_trace.hpp"
 #include "scenarios/description/data_files.hpp"
 
 #include <memory>

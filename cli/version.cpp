@@ -1,6 +1,6 @@
 #include "cli/version.hpp"
 
-#include "explore/scenario_key.hpp"
+#include "explore/points/scenario_key.hpp"
 #include "scenarios/description/data_files.hpp"
 
 #include <fstream>

@@ -1,7 +1,7 @@
 #include "answers/worker/answer_request.hpp"
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "reports/chrome_trace.hpp"
+#include "reports/trace/chrome_trace.hpp"
 
 #include <unistd.h>
 #include <memory>

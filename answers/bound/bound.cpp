@@ -1,7 +1,7 @@
 #include "answers/bound/bound.hpp"
 
-#include "explore/machine_shape.hpp"
-#include "explore/most_tokens.hpp"
+#include "explore/outcome/most_tokens.hpp"
+#include "explore/trials/machine_shape.hpp"
 
 namespace spillway::answers {
 

@@ -4,8 +4,8 @@
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
 #include "scenarios/description/text.hpp"
-#include "scenarios/read_machine.hpp"
-#include "scenarios/read_scenario.hpp"
+#include "scenarios/document/read_machine.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 
 #include <algorithm>
 #include <cmath>

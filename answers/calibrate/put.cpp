@@ -2,8 +2,8 @@
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/located_json.hpp"
-#include "scenarios/plausible.hpp"
+#include "scenarios/json/located_json.hpp"
+#include "scenarios/reading/plausible.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,12 +1,12 @@
 #include "answers/compare/compare.hpp"
 
 #include "answers/simulate/simulate.hpp"
-#include "explore/planning.hpp"
-#include "explore/spread.hpp"
-#include "explore/ways.hpp"
+#include "explore/remedies/planning.hpp"
+#include "explore/trials/spread.hpp"
+#include "explore/trials/ways.hpp"
 #include "models/architecture.hpp"
 #include "reports/result/what_if.hpp"
-#include "scenarios/schema_check.hpp"
+#include "scenarios/json/schema_check.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

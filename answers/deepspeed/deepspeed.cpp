@@ -2,8 +2,8 @@
 
 #include "answers/advice.hpp"
 
-#include "scenarios/document.hpp"
-#include "scenarios/hjson.hpp"
+#include "scenarios/document/document.hpp"
+#include "scenarios/json/hjson.hpp"
 
 #include <algorithm>
 

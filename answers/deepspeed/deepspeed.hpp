@@ -1,9 +1,9 @@
 #pragma once
 
-#include "explore/outcomes.hpp"
+#include "explore/outcome/outcomes.hpp"
 #include "reports/answer/deepspeed.hpp"
-#include "scenarios/export_deepspeed.hpp"
-#include "scenarios/import_deepspeed.hpp"
+#include "scenarios/deepspeed/export_deepspeed.hpp"
+#include "scenarios/deepspeed/import_deepspeed.hpp"
 
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 #include "answers/explore/exploration.hpp"
 
-#include "explore/measure.hpp"
-#include "explore/reasons.hpp"
-#include "explore/reprice.hpp"
+#include "explore/points/measure.hpp"
+#include "explore/points/reasons.hpp"
+#include "explore/points/reprice.hpp"
 #include "reports/result/reading.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "explore/explain.hpp"
+#include "explore/search/explain.hpp"
 #include "explore/store/store.hpp"
 #include "reports/answer/exploration.hpp"
-#include "scenarios/offers.hpp"
+#include "scenarios/document/offers.hpp"
 
 #include <string>
 

@@ -1,10 +1,10 @@
 #include "answers/fit/box.hpp"
 
 #include "answers/fit/board.hpp"
-#include "scenarios/box.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/part_catalogue.hpp"
+#include "scenarios/document/box.hpp"
+#include "scenarios/document/part_catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "reports/text/text.hpp"
-#include "scenarios/price_list.hpp"
+#include "scenarios/document/price_list.hpp"
 
 namespace spillway::answers {
 

@@ -1,10 +1,10 @@
 #include "answers/fit/candidates.hpp"
 
-#include "explore/card_splits.hpp"
-#include "explore/free_settings.hpp"
-#include "explore/outcomes.hpp"
-#include "explore/runs_with.hpp"
-#include "explore/ways.hpp"
+#include "explore/outcome/outcomes.hpp"
+#include "explore/outcome/runs_with.hpp"
+#include "explore/remedies/free_settings.hpp"
+#include "explore/trials/card_splits.hpp"
+#include "explore/trials/ways.hpp"
 
 #include <fmt/format.h>
 

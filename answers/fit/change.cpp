@@ -1,7 +1,7 @@
 #include "answers/fit/change.hpp"
 
 #include "answers/fit/purchase.hpp"
-#include "explore/runs_with.hpp"
+#include "explore/outcome/runs_with.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "strategies/systems/catalogue.hpp"
 

@@ -1,9 +1,9 @@
 #include "answers/fit/complete.hpp"
 
 #include "answers/fit/change.hpp"
-#include "explore/lower_plans.hpp"
-#include "explore/planning.hpp"
-#include "explore/spread.hpp"
+#include "explore/outcome/lower_plans.hpp"
+#include "explore/remedies/planning.hpp"
+#include "explore/trials/spread.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/text.hpp"

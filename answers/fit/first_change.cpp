@@ -1,8 +1,8 @@
 #include "answers/fit/first_change.hpp"
 
-#include "explore/free_settings.hpp"
+#include "explore/remedies/free_settings.hpp"
 #include "scenarios/description/errors.hpp"
-#include "scenarios/part_catalogue.hpp"
+#include "scenarios/document/part_catalogue.hpp"
 #include "strategies/layout/prepared.hpp"
 
 #include <fmt/format.h>

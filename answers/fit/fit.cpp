@@ -5,11 +5,11 @@
 #include "answers/fit/first_change.hpp"
 #include "answers/fit/need.hpp"
 #include "answers/fit/search.hpp"
-#include "explore/runs_with.hpp"
-#include "explore/trials.hpp"
-#include "scenarios/plausible.hpp"
-#include "scenarios/read_model.hpp"
-#include "scenarios/trainer.hpp"
+#include "explore/outcome/runs_with.hpp"
+#include "explore/trials/trials.hpp"
+#include "scenarios/deepspeed/trainer.hpp"
+#include "scenarios/reading/plausible.hpp"
+#include "scenarios/reading/read_model.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>

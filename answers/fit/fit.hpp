@@ -1,6 +1,6 @@
 #pragma once
 
-#include "explore/outcomes.hpp"
+#include "explore/outcome/outcomes.hpp"
 #include "reports/answer/fit.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "answers/fit/line.hpp"
 
-#include "explore/most_tokens.hpp"
+#include "explore/outcome/most_tokens.hpp"
 
 namespace spillway::answers {
 

@@ -2,7 +2,7 @@
 
 #include "answers/advice.hpp"
 #include "answers/fit/purchase.hpp"
-#include "explore/reasons.hpp"
+#include "explore/points/reasons.hpp"
 #include "reports/result/needs.hpp"
 #include "reports/result/way.hpp"
 

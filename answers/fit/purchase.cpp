@@ -1,11 +1,11 @@
 #include "answers/fit/purchase.hpp"
 
 #include "answers/fit/board.hpp"
-#include "explore/more_memory.hpp"
+#include "explore/remedies/more_memory.hpp"
 #include "reports/result/needs.hpp"
-#include "scenarios/box.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/part_catalogue.hpp"
+#include "scenarios/document/box.hpp"
+#include "scenarios/document/part_catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
-#include "scenarios/price_list.hpp"
+#include "scenarios/document/price_list.hpp"
 
 #include <optional>
 #include <string>

@@ -1,8 +1,8 @@
 #include "answers/lifetimes/lifetimes.hpp"
 
-#include "explore/outcomes.hpp"
-#include "scenarios/lifetimes_file.hpp"
-#include "scenarios/read_scenario.hpp"
+#include "explore/outcome/outcomes.hpp"
+#include "scenarios/reading/lifetimes_file.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 #include "strategies/decide/automatic.hpp"
 #include "strategies/decide/tensors.hpp"
 #include "strategies/layout/planned_settings.hpp"

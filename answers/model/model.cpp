@@ -1,7 +1,7 @@
 #include "answers/model/model.hpp"
 
 #include "models/model.hpp"
-#include "scenarios/read_model.hpp"
+#include "scenarios/reading/read_model.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "explore/trials.hpp"
+#include "explore/trials/trials.hpp"
 
 namespace spillway::answers {
 

@@ -1,8 +1,8 @@
 #include "answers/plan/changed.hpp"
 
 #include "answers/fit/first_change.hpp"
-#include "explore/outcomes.hpp"
-#include "scenarios/read_scenario.hpp"
+#include "explore/outcome/outcomes.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 
 #include <iterator>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "explore/trials.hpp"
-#include "scenarios/export_deepspeed.hpp"
+#include "explore/trials/trials.hpp"
+#include "scenarios/deepspeed/export_deepspeed.hpp"
 
 #include <optional>
 #include <string>

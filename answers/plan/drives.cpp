@@ -2,8 +2,8 @@
 
 #include "answers/fit/purchase.hpp"
 #include "answers/simulate/simulate.hpp"
-#include "explore/planning.hpp"
-#include "scenarios/box.hpp"
+#include "explore/remedies/planning.hpp"
+#include "scenarios/document/box.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -2,8 +2,8 @@
 
 #include "answers/plan/changed.hpp"
 #include "models/model.hpp"
-#include "scenarios/read_model.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/json/shipped.hpp"
+#include "scenarios/reading/read_model.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

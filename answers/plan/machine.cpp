@@ -2,10 +2,10 @@
 
 #include "answers/fit/change.hpp"
 #include "answers/simulate/simulate.hpp"
-#include "explore/break_even.hpp"
-#include "explore/card_splits.hpp"
-#include "explore/planning.hpp"
-#include "scenarios/trainer.hpp"
+#include "explore/boxes/break_even.hpp"
+#include "explore/remedies/planning.hpp"
+#include "explore/trials/card_splits.hpp"
+#include "scenarios/deepspeed/trainer.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

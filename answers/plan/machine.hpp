@@ -2,7 +2,7 @@
 
 #include "answers/plan/question.hpp"
 #include "reports/answer/machine.hpp"
-#include "scenarios/price_list.hpp"
+#include "scenarios/document/price_list.hpp"
 
 namespace spillway::answers {
 

@@ -1,14 +1,14 @@
 #include "answers/plan/question.hpp"
 
 #include "answers/simulate/simulate.hpp"
-#include "explore/card_splits.hpp"
-#include "explore/runs_with.hpp"
-#include "explore/spread.hpp"
-#include "scenarios/box.hpp"
-#include "scenarios/document.hpp"
-#include "scenarios/read_model.hpp"
-#include "scenarios/shipped.hpp"
-#include "scenarios/trainer.hpp"
+#include "explore/outcome/runs_with.hpp"
+#include "explore/trials/card_splits.hpp"
+#include "explore/trials/spread.hpp"
+#include "scenarios/deepspeed/trainer.hpp"
+#include "scenarios/document/box.hpp"
+#include "scenarios/document/document.hpp"
+#include "scenarios/json/shipped.hpp"
+#include "scenarios/reading/read_model.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

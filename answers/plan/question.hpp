@@ -1,7 +1,7 @@
 #pragma once
 
-#include "explore/trials.hpp"
-#include "explore/ways.hpp"
+#include "explore/trials/trials.hpp"
+#include "explore/trials/ways.hpp"
 
 #include <functional>
 #include <optional>

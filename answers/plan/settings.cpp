@@ -5,7 +5,7 @@
 #include "answers/plan/changed.hpp"
 #include "answers/plan/deepspeed.hpp"
 #include "answers/simulate/simulate.hpp"
-#include "explore/faster_settings.hpp"
+#include "explore/remedies/faster_settings.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "answers/plan/question.hpp"
 #include "reports/answer/plan.hpp"
-#include "scenarios/export_deepspeed.hpp"
+#include "scenarios/deepspeed/export_deepspeed.hpp"
 
 namespace spillway::answers {
 

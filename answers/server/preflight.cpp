@@ -2,7 +2,7 @@
 
 #include "hw_backend/storage/disk_counts.hpp"
 #include "hw_backend/storage/store_directory.hpp"
-#include "reports/human.hpp"
+#include "reports/words/human.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

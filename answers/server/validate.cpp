@@ -6,7 +6,7 @@
 #include "hw_backend/probe/usable_memory.hpp"
 #include "hw_backend/real_run.hpp"
 #include "hw_backend/storage/limits.hpp"
-#include "reports/human.hpp"
+#include "reports/words/human.hpp"
 #include "strategies/counting/counting_machine.hpp"
 #include "strategies/decide/decide.hpp"
 #include "strategies/layout/prepared.hpp"

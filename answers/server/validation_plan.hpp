@@ -2,7 +2,7 @@
 
 #include "answers/server/devices.hpp"
 #include "answers/server/raw_disks.hpp"
-#include "explore/outcomes.hpp"
+#include "explore/outcome/outcomes.hpp"
 #include "reports/result/result.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/run/run.hpp"

@@ -1,10 +1,10 @@
 #include "answers/simulate/simulate.hpp"
 
-#include "explore/more_memory.hpp"
-#include "explore/remedies.hpp"
-#include "explore/spread.hpp"
+#include "explore/remedies/more_memory.hpp"
+#include "explore/remedies/remedies.hpp"
+#include "explore/trials/spread.hpp"
 #include "reports/result/what_if.hpp"
-#include "scenarios/offers.hpp"
+#include "scenarios/document/offers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,8 +2,8 @@
 
 #include "answers/bound/bound.hpp"
 #include "answers/simulate/simulate.hpp"
-#include "explore/faster_settings.hpp"
-#include "explore/reply.hpp"
+#include "explore/remedies/faster_settings.hpp"
+#include "explore/workers/reply.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "explore/fork_server.hpp"
+#include "explore/workers/fork_server.hpp"
 
 namespace spillway::answers {
 

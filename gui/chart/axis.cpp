@@ -1,6 +1,6 @@
 #include "gui/chart/axis.hpp"
 
-#include "reports/human.hpp"
+#include "reports/words/human.hpp"
 
 #include <algorithm>
 #include <cmath>

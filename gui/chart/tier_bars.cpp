@@ -2,7 +2,7 @@
 
 #include "gui/chart/palette.hpp"
 #include "gui/model/memory_tree.hpp"
-#include "reports/verdict.hpp"
+#include "reports/words/verdict.hpp"
 
 #include <QHelpEvent>
 #include <QToolTip>

@@ -1,11 +1,11 @@
 #include "gui/model/answer.hpp"
 
 #include "reports/answer/bound.hpp"
-#include "reports/fit_report.hpp"
-#include "reports/human.hpp"
-#include "reports/remedy_report.hpp"
+#include "reports/plan/fit_report.hpp"
 #include "reports/result/reading.hpp"
-#include "reports/simulate_report.hpp"
+#include "reports/run/remedy_report.hpp"
+#include "reports/run/simulate_report.hpp"
+#include "reports/words/human.hpp"
 #include "scenarios/description/complaint_json.hpp"
 
 #include <nlohmann/json.hpp>

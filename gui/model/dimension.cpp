@@ -1,7 +1,7 @@
 #include "gui/model/dimension.hpp"
 
 #include "gui/model/text.hpp"
-#include "reports/objectives.hpp"
+#include "reports/exploration/objectives.hpp"
 #include "reports/view/text.hpp"
 #include "scenarios/description/quantity.hpp"
 

@@ -1,7 +1,7 @@
 #include "gui/model/link.hpp"
 
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/machine_parts.hpp"
+#include "scenarios/document/machine_parts.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

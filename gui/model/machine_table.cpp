@@ -2,8 +2,8 @@
 
 #include "gui/model/text.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/document.hpp"
-#include "scenarios/read_machine.hpp"
+#include "scenarios/document/document.hpp"
+#include "scenarios/document/read_machine.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,10 +1,10 @@
 #include "gui/model/memory_tree.hpp"
 
 #include "gui/model/text.hpp"
-#include "reports/human.hpp"
 #include "reports/result/control.hpp"
 #include "reports/result/needs.hpp"
-#include "reports/verdict.hpp"
+#include "reports/words/human.hpp"
+#include "reports/words/verdict.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

@@ -2,9 +2,9 @@
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/hub_names.hpp"
-#include "scenarios/part_catalogue.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/document/hub_names.hpp"
+#include "scenarios/document/part_catalogue.hpp"
+#include "scenarios/json/shipped.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

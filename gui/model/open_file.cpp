@@ -1,9 +1,9 @@
 #include "gui/model/open_file.hpp"
 
 #include "gui/model/trace_file.hpp"
-#include "scenarios/document.hpp"
-#include "scenarios/lifetimes_file.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/document/document.hpp"
+#include "scenarios/json/shipped.hpp"
+#include "scenarios/reading/lifetimes_file.hpp"
 
 #include <filesystem>
 #include <fstream>

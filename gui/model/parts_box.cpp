@@ -1,8 +1,8 @@
 #include "gui/model/parts_box.hpp"
 
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/machine_parts.hpp"
-#include "scenarios/part_catalogue.hpp"
+#include "scenarios/document/machine_parts.hpp"
+#include "scenarios/document/part_catalogue.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

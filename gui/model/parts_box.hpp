@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gui/model/link.hpp"
-#include "scenarios/price_list.hpp"
+#include "scenarios/document/price_list.hpp"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 #include "gui/model/quantity.hpp"
 
 #include "gui/model/text.hpp"
-#include "reports/human.hpp"
 #include "reports/view/text.hpp"
+#include "reports/words/human.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #include "gui/model/question.hpp"
 
 #include "gui/model/setting_field.hpp"
-#include "reports/remedy_report.hpp"
+#include "reports/run/remedy_report.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/document.hpp"
+#include "scenarios/document/document.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

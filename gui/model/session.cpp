@@ -1,7 +1,7 @@
 #include "gui/model/session.hpp"
 
 #include "gui/model/trace_file.hpp"
-#include "reports/verdict.hpp"
+#include "reports/words/verdict.hpp"
 
 #include <QFile>
 #include <QTemporaryDir>

@@ -3,7 +3,7 @@
 #include "gui/model/trace_aside.hpp"
 #include "gui/model/trace_file.hpp"
 #include "gui/model/validation_table.hpp"
-#include "reports/verdict.hpp"
+#include "reports/words/verdict.hpp"
 
 #include <QCoreApplication>
 #include <QPointer>

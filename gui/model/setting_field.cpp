@@ -1,6 +1,6 @@
 #include "gui/model/setting_field.hpp"
 
-#include "scenarios/knobs.hpp"
+#include "scenarios/reading/knobs.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,9 +2,9 @@
 
 #include "gui/model/open_file.hpp"
 #include "gui/model/text.hpp"
-#include "reports/human.hpp"
-#include "reports/objectives.hpp"
-#include "scenarios/document.hpp"
+#include "reports/exploration/objectives.hpp"
+#include "reports/words/human.hpp"
+#include "scenarios/document/document.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,13 @@
 #include "gui/model/summary.hpp"
 
 #include "gui/model/text.hpp"
-#include "reports/finished_run.hpp"
-#include "reports/human.hpp"
-#include "reports/phases.hpp"
-#include "reports/range.hpp"
 #include "reports/result/what_if.hpp"
-#include "reports/verdict.hpp"
-#include "reports/wear_words.hpp"
+#include "reports/words/finished_run.hpp"
+#include "reports/words/human.hpp"
+#include "reports/words/phases.hpp"
+#include "reports/words/range.hpp"
+#include "reports/words/verdict.hpp"
+#include "reports/words/wear_words.hpp"
 
 #include <QDateTime>
 

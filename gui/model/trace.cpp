@@ -1,6 +1,6 @@
 #include "gui/model/trace.hpp"
 
-#include "reports/trace_lanes.hpp"
+#include "reports/trace/trace_lanes.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,7 @@
 #include "gui/model/trace_file.hpp"
 
 #include "scenarios/description/errors.hpp"
-#include "scenarios/lifetimes_file.hpp"
+#include "scenarios/reading/lifetimes_file.hpp"
 
 #include <cmath>
 #include <map>

@@ -1,6 +1,6 @@
 #include "gui/model/trace_words.hpp"
 
-#include "reports/human.hpp"
+#include "reports/words/human.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

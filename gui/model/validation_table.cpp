@@ -2,8 +2,8 @@
 
 #include "gui/model/text.hpp"
 #include "gui/model/trace.hpp"
-#include "reports/human.hpp"
-#include "reports/validation_report.hpp"
+#include "reports/run/validation_report.hpp"
+#include "reports/words/human.hpp"
 
 #include <nlohmann/json.hpp>
 

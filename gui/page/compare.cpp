@@ -2,7 +2,7 @@
 
 #include "gui/model/summary.hpp"
 #include "gui/page/parts.hpp"
-#include "reports/verdict.hpp"
+#include "reports/words/verdict.hpp"
 
 #include <QHBoxLayout>
 #include <QPushButton>

@@ -2,7 +2,7 @@
 
 #include "gui/model/text.hpp"
 #include "gui/page/parts.hpp"
-#include "reports/remedy_report.hpp"
+#include "reports/run/remedy_report.hpp"
 
 #include <QCoreApplication>
 #include <QDateTime>

@@ -2,8 +2,8 @@
 
 #include "gui/model/machine_table.hpp"
 #include "gui/page/parts.hpp"
-#include "scenarios/read_machine.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/document/read_machine.hpp"
+#include "scenarios/json/shipped.hpp"
 
 #include <QFileDialog>
 #include <QHBoxLayout>

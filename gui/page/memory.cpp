@@ -1,8 +1,8 @@
 #include "gui/page/memory.hpp"
 
 #include "gui/page/parts.hpp"
-#include "reports/explain.hpp"
-#include "reports/verdict.hpp"
+#include "reports/run/explain.hpp"
+#include "reports/words/verdict.hpp"
 
 #include <QHBoxLayout>
 #include <QHeaderView>

@@ -4,9 +4,9 @@
 #include "gui/model/text.hpp"
 #include "gui/page/parts.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/part_catalogue.hpp"
-#include "scenarios/read_machine.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/document/part_catalogue.hpp"
+#include "scenarios/document/read_machine.hpp"
+#include "scenarios/json/shipped.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <QCompleter>

@@ -1,7 +1,7 @@
 #include "gui/page/search_form.hpp"
 
 #include "gui/model/text.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/json/shipped.hpp"
 
 #include <QDir>
 #include <QFileDialog>

@@ -2,7 +2,7 @@
 
 #include "gui/model/text.hpp"
 #include "gui/model/trace_words.hpp"
-#include "reports/human.hpp"
+#include "reports/words/human.hpp"
 
 #include <QHBoxLayout>
 #include <QShortcut>

@@ -3,7 +3,7 @@
 #include "gui/model/text.hpp"
 #include "gui/model/validation_table.hpp"
 #include "gui/page/parts.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/json/shipped.hpp"
 
 #include <QFileDialog>
 #include <QHBoxLayout>

@@ -6,7 +6,7 @@
 #include "gui/page/question_form.hpp"
 #include "gui/page/sentence_button.hpp"
 #include "gui/page/tile_layout.hpp"
-#include "reports/simulate_report.hpp"
+#include "reports/run/simulate_report.hpp"
 
 #include <QHBoxLayout>
 #include <QPushButton>

@@ -1,6 +1,6 @@
 #include "scenarios/evidence/formats.hpp"
 
-#include "scenarios/trace_text.hpp"
+#include "scenarios/trace/trace_text.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

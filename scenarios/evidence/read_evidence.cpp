@@ -2,9 +2,9 @@
 
 #include "scenarios/description/errors.hpp"
 #include "scenarios/evidence/formats.hpp"
-#include "scenarios/import_trace.hpp"
-#include "scenarios/input_file.hpp"
-#include "scenarios/located_json.hpp"
+#include "scenarios/json/input_file.hpp"
+#include "scenarios/json/located_json.hpp"
+#include "scenarios/trace/import_trace.hpp"
 
 #include <filesystem>
 

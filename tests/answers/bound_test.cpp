@@ -1,7 +1,7 @@
 #include "answers/bound/bound.hpp"
 
-#include "explore/outcomes.hpp"
-#include "scenarios/schema_check.hpp"
+#include "explore/outcome/outcomes.hpp"
+#include "scenarios/json/schema_check.hpp"
 #include "sim/plugin.hpp"
 
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/machine_file.hpp"
 #include "scenarios/description/quantity.hpp"
-#include "scenarios/part_catalogue.hpp"
-#include "scenarios/read_machine.hpp"
+#include "scenarios/document/part_catalogue.hpp"
+#include "scenarios/document/read_machine.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>

@@ -3,7 +3,7 @@
 #include "answers/calibrate/card_names.hpp"
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
-#include "scenarios/read_machine.hpp"
+#include "scenarios/document/read_machine.hpp"
 #include "sim/plugin.hpp"
 #include "tests/text/words_of.hpp"
 

@@ -1,5 +1,5 @@
 #include "answers/fit/first_change.hpp"
-#include "explore/runs_with.hpp"
+#include "explore/outcome/runs_with.hpp"
 #include "reports/result/way.hpp"
 #include "tests/answers/fit_questions.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "answers/fit/box.hpp"
 #include "answers/fit/fit.hpp"
-#include "scenarios/part_catalogue.hpp"
+#include "scenarios/document/part_catalogue.hpp"
 #include "tests/answers/simulator.hpp"
 
 namespace spillway::answers {

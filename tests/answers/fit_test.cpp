@@ -5,7 +5,7 @@
 #include "answers/fit/search.hpp"
 #include "reports/result/way.hpp"
 #include "reports/result/what_if.hpp"
-#include "scenarios/schema_check.hpp"
+#include "scenarios/json/schema_check.hpp"
 #include "strategies/bounds/mandatory.hpp"
 #include "strategies/systems/catalogue.hpp"
 #include "tests/answers/fit_questions.hpp"

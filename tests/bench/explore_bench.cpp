@@ -1,6 +1,6 @@
-#include "explore/bounder.hpp"
-#include "explore/explorer.hpp"
-#include "explore/front.hpp"
+#include "explore/points/front.hpp"
+#include "explore/search/bounder.hpp"
+#include "explore/search/explorer.hpp"
 #include "explore/store/store.hpp"
 
 #include <benchmark/benchmark.h>

@@ -1,4 +1,4 @@
-#include "scenarios/read_scenario.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 #include "sim/plugin.hpp"
 #include "strategies/counting/counting_machine.hpp"
 #include "strategies/run/run.hpp"

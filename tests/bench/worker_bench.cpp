@@ -1,5 +1,5 @@
-#include "explore/child.hpp"
-#include "explore/line_process.hpp"
+#include "explore/processes/child.hpp"
+#include "explore/processes/line_process.hpp"
 
 #include <benchmark/benchmark.h>
 #include <nlohmann/json.hpp>

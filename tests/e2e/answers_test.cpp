@@ -1,4 +1,4 @@
-#include "scenarios/schema_check.hpp"
+#include "scenarios/json/schema_check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

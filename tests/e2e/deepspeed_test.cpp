@@ -1,6 +1,6 @@
 #include "tests/e2e/command.hpp"
 
-#include "scenarios/shipped.hpp"
+#include "scenarios/json/shipped.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "explore/explorer.hpp"
+#include "explore/search/explorer.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
-#include "explore/setups.hpp"
-#include "scenarios/document.hpp"
-#include "scenarios/read_machine.hpp"
-#include "scenarios/shipped.hpp"
+#include "explore/fidelity/setups.hpp"
+#include "scenarios/document/document.hpp"
+#include "scenarios/document/read_machine.hpp"
+#include "scenarios/json/shipped.hpp"
 
 #include <gtest/gtest.h>
 

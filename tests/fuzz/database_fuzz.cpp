@@ -1,6 +1,6 @@
 #include "answers/explore/exploration.hpp"
 #include "cli/from_database.hpp"
-#include "reports/exploration_report.hpp"
+#include "reports/exploration/exploration_report.hpp"
 #include "tests/fuzz/harmless.hpp"
 #include "tests/fuzz/read_text.hpp"
 #include "tests/reports/samples.hpp"

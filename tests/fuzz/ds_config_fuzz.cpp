@@ -3,10 +3,10 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/deepspeed/export_deepspeed.hpp"
+#include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/description/errors.hpp"
-#include "scenarios/export_deepspeed.hpp"
-#include "scenarios/hjson.hpp"
-#include "scenarios/import_deepspeed.hpp"
+#include "scenarios/json/hjson.hpp"
 #include "tests/scenarios/test_systems.hpp"
 
 /// Any ds_config.json is either refused or becomes a scenario, which is refused or can be exported

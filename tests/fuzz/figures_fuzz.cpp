@@ -1,5 +1,5 @@
-#include "explore/expression.hpp"
-#include "scenarios/read_figures.hpp"
+#include "explore/expressions/expression.hpp"
+#include "scenarios/reading/read_figures.hpp"
 #include "tests/fuzz/read_text.hpp"
 
 /// A list is one of open figures, which are written as they are read, or of published ones, or of

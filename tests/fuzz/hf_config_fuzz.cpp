@@ -5,7 +5,7 @@
 
 #include "models/model.hpp"
 #include "scenarios/description/errors.hpp"
-#include "scenarios/read_model.hpp"
+#include "scenarios/reading/read_model.hpp"
 
 /// Any config.json is either refused with complaints or a model whose weights add up.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

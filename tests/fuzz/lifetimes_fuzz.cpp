@@ -1,4 +1,4 @@
-#include "scenarios/lifetimes_file.hpp"
+#include "scenarios/reading/lifetimes_file.hpp"
 #include "tests/fuzz/read_text.hpp"
 
 /// Any profile of lifetimes, a zero byte between its tensors and its kernels, is either refused or

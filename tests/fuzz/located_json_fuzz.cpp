@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "scenarios/description/errors.hpp"
-#include "scenarios/located_json.hpp"
+#include "scenarios/json/located_json.hpp"
 
 /// Any text is either refused with a complaint or read, and then every place belongs to a value.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "scenarios/description/errors.hpp"
-#include "scenarios/read_machine.hpp"
+#include "scenarios/document/read_machine.hpp"
 
 /// Any machine is either refused with complaints or read, and written it reads back as itself.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 #include "gui/model/open_file.hpp"
-#include "scenarios/import_trace.hpp"
-#include "scenarios/input_file.hpp"
+#include "scenarios/json/input_file.hpp"
+#include "scenarios/trace/import_trace.hpp"
 #include "tests/fuzz/read_text.hpp"
 
 /// Any file, packed or not, is either refused in words or has what its kind says.

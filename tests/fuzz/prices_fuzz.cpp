@@ -1,5 +1,5 @@
-#include "scenarios/offers.hpp"
-#include "scenarios/read_machine.hpp"
+#include "scenarios/document/offers.hpp"
+#include "scenarios/document/read_machine.hpp"
 #include "tests/fuzz/read_text.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "explore/request.hpp"
+#include "explore/workers/request.hpp"
 #include "tests/fuzz/read_text.hpp"
 
 /// Any line to a worker is a request that is the same when it is written and read again, or says

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "scenarios/description/errors.hpp"
-#include "scenarios/read_scenario.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 #include "tests/scenarios/test_systems.hpp"
 
 /// Any scenario is either refused with complaints or resolved, and what is resolved reads back as

@@ -1,4 +1,4 @@
-#include "explore/points.hpp"
+#include "explore/points/points.hpp"
 #include "tests/fuzz/read_text.hpp"
 #include "tests/scenarios/test_systems.hpp"
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "scenarios/description/errors.hpp"
-#include "scenarios/import_trace.hpp"
-#include "scenarios/lifetimes_file.hpp"
+#include "scenarios/reading/lifetimes_file.hpp"
+#include "scenarios/trace/import_trace.hpp"
 
 /// Any trace is either refused or becomes a profile that is written and read back; a zero byte
 /// divides it from its execution trace.

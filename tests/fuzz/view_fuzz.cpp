@@ -1,7 +1,7 @@
-#include "reports/chrome_trace.hpp"
-#include "reports/csv.hpp"
-#include "reports/gzip.hpp"
-#include "reports/memory_snapshot.hpp"
+#include "reports/run/csv.hpp"
+#include "reports/trace/chrome_trace.hpp"
+#include "reports/trace/gzip.hpp"
+#include "reports/trace/memory_snapshot.hpp"
 #include "tests/fuzz/harmless.hpp"
 #include "tests/fuzz/read_text.hpp"
 

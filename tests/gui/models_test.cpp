@@ -4,7 +4,7 @@
 #include "gui/model/summary.hpp"
 #include "gui/model/text_table.hpp"
 #include "gui/model/validation_table.hpp"
-#include "scenarios/read_machine.hpp"
+#include "scenarios/document/read_machine.hpp"
 
 #include <gtest/gtest.h>
 #include <QAbstractItemModelTester>

@@ -2,7 +2,7 @@
 
 #include "gui/model/named.hpp"
 #include "scenarios/description/errors.hpp"
-#include "scenarios/document.hpp"
+#include "scenarios/document/document.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #include "gui/model/trace_file.hpp"
-#include "reports/chrome_trace.hpp"
+#include "reports/trace/chrome_trace.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 #include "tests/hw_backend/training.hpp"
 
-#include "scenarios/read_scenario.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 #include "strategies/decide/decide.hpp"
 #include "strategies/run/numerics.hpp"
 #include "strategies/systems/catalogue.hpp"

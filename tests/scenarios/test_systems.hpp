@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/read_scenario.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 
 namespace spillway::scenarios {
 

@@ -1,6 +1,6 @@
 #include "tests/sweep/sweep.hpp"
 
-#include "explore/lower_plans.hpp"
+#include "explore/outcome/lower_plans.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "strategies/bounds/mandatory.hpp"
 

@@ -4,7 +4,7 @@
 #include "hw_backend/interrupt.hpp"
 #include "hw_backend/probe/device_loop.hpp"
 #include "hw_backend/storage/open_engine.hpp"
-#include "scenarios/read_machine.hpp"
+#include "scenarios/document/read_machine.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>

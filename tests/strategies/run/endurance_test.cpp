@@ -1,6 +1,6 @@
 #include "strategies/run/endurance.hpp"
-#include "scenarios/read_machine.hpp"
-#include "scenarios/shipped.hpp"
+#include "scenarios/document/read_machine.hpp"
+#include "scenarios/json/shipped.hpp"
 #include "tests/strategies/machine/machines.hpp"
 
 #include <cmath>

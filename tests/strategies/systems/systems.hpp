@@ -1,7 +1,7 @@
 #pragma once
 
 #include "reports/result/result.hpp"
-#include "scenarios/read_scenario.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 #include "strategies/counting/counting_machine.hpp"
 #include "strategies/layout/layer_plan.hpp"
 #include "strategies/run/counting_probe.hpp"

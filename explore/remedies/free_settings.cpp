@@ -1,0 +1,98 @@
+#include "explore/remedies/free_settings.hpp"
+
+#include "explore/outcome/outcomes.hpp"
+#include "models/architecture.hpp"
+#include "models/model.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+namespace spillway::explore {
+
+bool name_path(const std::vector<std::string>& overrides, const std::string& path) {
+  return std::any_of(overrides.begin(), overrides.end(),
+                     [&](const std::string& one) { return one.starts_with(path + "="); });
+}
+
+namespace {
+
+/// Experts of a layer are one tensor, which is not quantised, and could be modules, which are.
+bool could_pack_experts(const description::Scenario& scenario) {
+  const description::Training& training = scenario.training;
+  if (!description::has_adapters(training.method) ||
+      training.lora.base == description::BaseType::bf16 ||
+      training.experts != description::ExpertLayout::stacked || scenario.parallel.expert > 1 ||
+      scenario.strategy.weights.experts_on_cpu())
+    return false;
+  const models::Architecture model = models::architecture_of(scenario);
+  return model.experts > 0 && models::refusal(model, description::ExpertLayout::separate).empty();
+}
+
+}  // namespace
+
+std::vector<FreeSettings> fused_of(const description::Scenario& scenario,
+                                   const std::vector<std::string>& overrides) {
+  FreeSettings settings;
+  std::vector<FreeSettings> all;
+  const auto set = [&](bool open, const std::string& path, const std::string& value) {
+    if (!open || name_path(overrides, path)) return;
+    settings.words += (settings.words.empty() ? "" : " and ") + path + " " + value;
+    settings.overrides.push_back(path + "=" + value);
+  };
+  const description::Training& training = scenario.training;
+  set(training.loss == description::LossKind::plain, "training.loss", "fused");
+  set(!training.fused_kernels, "training.fused_kernels", "true");
+  const std::size_t fused = settings.overrides.size();
+  if (fused > 0) {
+    settings.such_as = "Liger Kernel's";
+    all.push_back(settings);
+  }
+  set(could_pack_experts(scenario), "training.experts", "separate");
+  if (settings.overrides.size() > fused) {
+    settings.such_as += std::string(fused ? " and " : "") + "transformers 4's or Axolotl's";
+    all.push_back(settings);
+  }
+  return all;
+}
+
+std::optional<FreeSettings> idle_host_of(const result::Result& run,
+                                         const std::vector<std::string>& overrides) {
+  const description::Scenario scenario = scenario_of(run);
+  const char* const path = "strategy.weights.max_in_host";
+  if (scenario.strategy.weights.home != description::Home::ssd || name_path(overrides, path))
+    return std::nullopt;
+  // a twentieth stays free: buffers of other sizes may come with it
+  const double usable = 0.95 * static_cast<double>(scenario.machine.host.usable().value());
+  const double idle = usable - static_cast<double>(run.host.total);
+  constexpr double bytes_each = 2;
+  const auto held = static_cast<double>(scenario.strategy.weights.max_in_host.value());
+  double most = bytes_each * held + idle / static_cast<double>(scenario.node_ranks());
+  if (most < 1) return std::nullopt;
+  // they are one pinned buffer
+  if (scenario.strategy.pinned == description::PinnedPolicy::power_of_two)
+    most = std::exp2(std::floor(std::log2(most)));
+  const auto all = static_cast<double>(
+      models::build_model(models::architecture_of(scenario)).parameters.value());
+  if (most * static_cast<double>(scenario.machine.gpus()) >= bytes_each * all)
+    return FreeSettings{"strategy.weights.home host and strategy.weights.pool none",
+                        {"strategy.weights.home=host", "strategy.weights.pool=none"},
+                        "DeepSpeed's offload_param to cpu"};
+  const double billions = std::floor(most / bytes_each / 1e9);
+  if (billions * 1e9 <= held) return std::nullopt;
+  const std::string params = fmt::format("{:.0f}e9 params", billions);
+  return FreeSettings{fmt::format("{} \"{}\"", path, params),
+                      {fmt::format("{}={}", path, params)},
+                      "DeepSpeed's max_in_cpu"};
+}
+
+std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& scenario,
+                                                const std::vector<std::string>& overrides) {
+  const char* const path = "strategy.gradients.accumulation";
+  if (!is_mixed(scenario.training.precision) || name_path(overrides, path)) return std::nullopt;
+  return FreeSettings{std::string(path) + " fp16",
+                      {std::string(path) + "=fp16"},
+                      "DeepSpeed's data_types.grad_accum_dtype"};
+}
+
+}  // namespace spillway::explore
