@@ -1,6 +1,6 @@
 #include "cli/common.hpp"
 
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
 #include "hw_backend/storage/descriptor.hpp"
 #include "reports/words/table.hpp"
 #include "scenarios/description/bugs.hpp"

@@ -10,7 +10,7 @@
 #include "explore/search/estimate.hpp"
 #include "explore/search/explorer.hpp"
 #include "explore/workers/cluster.hpp"
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
 #include "reports/words/human.hpp"
 #include "reports/words/table.hpp"
 #include "scenarios/description/bugs.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "explore/outcome/outcomes.hpp"
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
 
 #include <CLI/CLI.hpp>
 

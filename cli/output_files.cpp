@@ -1,6 +1,6 @@
 #include "cli/output_files.hpp"
 
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
 #include "hw_backend/storage/io_error.hpp"
 #include "hw_backend/storage/own_folder.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "cli/common.hpp"
 #include "cli/verbs.hpp"
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
 #include "hw_backend/probe/smart_log.hpp"
 #include "hw_backend/storage/disk_counts.hpp"
 #include "reports/inputs/probe_report.hpp"

@@ -5,7 +5,7 @@
 #include "cli/option_formatter.hpp"
 #include "cli/verbs.hpp"
 #include "cli/version.hpp"
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
 #include "hw_backend/storage/descriptor.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/text.hpp"

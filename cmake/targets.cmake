@@ -8,7 +8,8 @@ set(SPILLWAY_STRATEGIES
     strategies_planner_saved strategies_planner_migration strategies_planner
     strategies_machine strategies_memory)
 # What a plugin finds in the process that opens it: these libraries exist once, in the executable.
-set(SPILLWAY_EXPORTED description text result models ${SPILLWAY_STRATEGIES})
+set(SPILLWAY_EXPORTED description text result models_program models_architecture
+                      ${SPILLWAY_STRATEGIES})
 
 # spillway_folders(<folder>...): adds each folder.
 function(spillway_folders)

@@ -4,7 +4,7 @@
 #include "explore/remedies/planning.hpp"
 #include "explore/trials/spread.hpp"
 #include "explore/trials/ways.hpp"
-#include "models/architecture.hpp"
+#include "models/architecture/architecture.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/json/schema_check.hpp"
 

@@ -1,6 +1,6 @@
 #include "answers/model/model.hpp"
 
-#include "models/model.hpp"
+#include "models/architecture/model.hpp"
 #include "scenarios/reading/read_model.hpp"
 
 #include <algorithm>

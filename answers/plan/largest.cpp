@@ -1,7 +1,7 @@
 #include "answers/plan/largest.hpp"
 
 #include "answers/plan/changed.hpp"
-#include "models/model.hpp"
+#include "models/architecture/model.hpp"
 #include "scenarios/json/shipped.hpp"
 #include "scenarios/reading/read_model.hpp"
 

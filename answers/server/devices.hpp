@@ -1,7 +1,7 @@
 #pragma once
 
 #include "hw_backend/cuda/open.hpp"
-#include "hw_backend/real_run.hpp"
+#include "hw_backend/machine/real_run.hpp"
 #include "scenarios/description/machine_file.hpp"
 
 /// What computes in a real run: CUDA devices or the host in their place.

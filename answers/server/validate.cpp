@@ -2,9 +2,9 @@
 
 #include "answers/server/preflight.hpp"
 #include "hw_backend/cuda/gds.hpp"
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
+#include "hw_backend/machine/real_run.hpp"
 #include "hw_backend/probe/usable_memory.hpp"
-#include "hw_backend/real_run.hpp"
 #include "hw_backend/storage/limits.hpp"
 #include "reports/words/human.hpp"
 #include "strategies/counting/counting_machine.hpp"

@@ -2,10 +2,10 @@
 
 #include "answers/server/preflight.hpp"
 #include "explore/trials/duration.hpp"
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
+#include "hw_backend/machine/real_run.hpp"
 #include "hw_backend/probe/probe.hpp"
 #include "hw_backend/raw_device/root_rights.hpp"
-#include "hw_backend/real_run.hpp"
 #include "hw_backend/storage/store_directory.hpp"
 #include "reports/words/human.hpp"
 #include "scenarios/document/read_machine.hpp"

@@ -1,8 +1,8 @@
 #include "explore/remedies/free_settings.hpp"
 
 #include "explore/outcome/outcomes.hpp"
-#include "models/architecture.hpp"
-#include "models/model.hpp"
+#include "models/architecture/architecture.hpp"
+#include "models/architecture/model.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>

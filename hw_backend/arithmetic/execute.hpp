@@ -1,7 +1,7 @@
 #pragma once
 
 #include "hw_backend/arithmetic/primitives.hpp"
-#include "models/step_program.hpp"
+#include "models/program/step_program.hpp"
 
 #include <optional>
 #include <span>

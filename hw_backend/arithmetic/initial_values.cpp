@@ -1,7 +1,7 @@
 #include "hw_backend/arithmetic/execute.hpp"
 #include "hw_backend/arithmetic/host_primitives.hpp"
 
-#include "models/formats.hpp"
+#include "models/program/formats.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <cmath>

@@ -8,7 +8,7 @@
 #include "hw_backend/arithmetic/weight_slice.hpp"
 #include "hw_backend/cpu/element.hpp"
 #include "hw_backend/cpu/optimizer_step.hpp"
-#include "models/architecture.hpp"
+#include "models/architecture/architecture.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "hw_backend/arithmetic/random.hpp"
-#include "models/step_program.hpp"
+#include "models/program/step_program.hpp"
 
 namespace spillway::hw_backend {
 

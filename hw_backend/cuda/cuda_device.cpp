@@ -4,7 +4,7 @@
 
 #include "hw_backend/cuda/cuda_error.hpp"
 #include "hw_backend/cuda/warm_up.hpp"
-#include "hw_backend/hang.hpp"
+#include "hw_backend/device/hang.hpp"
 #include "scenarios/description/errors.hpp"
 
 namespace spillway::hw_backend {

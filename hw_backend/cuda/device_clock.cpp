@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "hw_backend/cuda/cuda_error.hpp"
-#include "hw_backend/device.hpp"
+#include "hw_backend/device/device.hpp"
 
 namespace spillway::hw_backend {
 

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "hw_backend/hang.hpp"
+#include "hw_backend/device/hang.hpp"
 #include "scenarios/description/errors.hpp"
 
 namespace spillway::hw_backend {

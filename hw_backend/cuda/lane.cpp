@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "hw_backend/cuda/cuda_error.hpp"
-#include "hw_backend/hang.hpp"
+#include "hw_backend/device/hang.hpp"
 
 namespace spillway::hw_backend {
 

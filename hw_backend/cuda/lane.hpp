@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hw_backend/cuda/device_clock.hpp"
-#include "hw_backend/device.hpp"
+#include "hw_backend/device/device.hpp"
 
 namespace spillway::hw_backend {
 

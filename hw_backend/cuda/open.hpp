@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hw_backend/device.hpp"
+#include "hw_backend/device/device.hpp"
 
 namespace spillway::hw_backend {
 

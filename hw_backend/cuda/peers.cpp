@@ -5,7 +5,7 @@
 
 #include "hw_backend/cuda/cuda_error.hpp"
 #include "hw_backend/cuda/peer_sum.hpp"
-#include "hw_backend/peers.hpp"
+#include "hw_backend/device/peers.hpp"
 #include "scenarios/description/errors.hpp"
 
 namespace spillway::hw_backend {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "hw_backend/cuda/scratch.hpp"
-#include "hw_backend/device.hpp"
+#include "hw_backend/device/device.hpp"
 
 namespace spillway::hw_backend {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hw_backend/device.hpp"
+#include "hw_backend/device/device.hpp"
 
 /// What the plugin shows. All of it may throw DeviceError.
 extern "C" {

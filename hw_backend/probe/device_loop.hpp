@@ -1,8 +1,8 @@
 #pragma once
 
-#include "hw_backend/device.hpp"
-#include "hw_backend/hang.hpp"
-#include "hw_backend/host_memory.hpp"
+#include "hw_backend/device/device.hpp"
+#include "hw_backend/device/hang.hpp"
+#include "hw_backend/device/host_memory.hpp"
 #include "hw_backend/storage/io_engine.hpp"
 
 #include <atomic>

@@ -173,8 +173,8 @@ class LayerAttention {
         shape_, {in(wide_[2]), in(wide_[0]), in(narrow_[0]), in(narrow_[1]), in(wide_[1]), sums,
                  out(wide_[3]), out(narrow_[2]), out(narrow_[3]), workspace});
   }
-  /// As models/attention.cpp counts them: two products forward and twice that backward, of the
-  /// scores that the mask leaves.
+  /// As models/program/attention.cpp counts them: two products forward and twice that backward, of
+  /// the scores that the mask leaves.
   double flops() const {
     const double scores = static_cast<double>(tokens() * shape_.heads) *
                           static_cast<double>(shape_.sequence) / (shape_.causal ? 2 : 1);

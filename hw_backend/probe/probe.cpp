@@ -1,8 +1,8 @@
 #include "hw_backend/probe/probe.hpp"
 
-#include "hw_backend/host_device.hpp"
-#include "hw_backend/host_memory.hpp"
-#include "hw_backend/other_work.hpp"
+#include "hw_backend/device/host_device.hpp"
+#include "hw_backend/device/host_memory.hpp"
+#include "hw_backend/machine/other_work.hpp"
 #include "hw_backend/probe/parts.hpp"
 #include "hw_backend/probe/ratings.hpp"
 #include "hw_backend/probe/usable_memory.hpp"

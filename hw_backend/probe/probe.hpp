@@ -1,9 +1,9 @@
 #pragma once
 
-#include "hw_backend/device.hpp"
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/device.hpp"
+#include "hw_backend/device/interrupt.hpp"
 #include "hw_backend/storage/uring_engine.hpp"
-#include "models/step_program.hpp"
+#include "models/program/step_program.hpp"
 #include "reports/text/text.hpp"
 #include "scenarios/description/machine_file.hpp"
 

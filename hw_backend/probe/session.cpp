@@ -1,6 +1,6 @@
 #include "hw_backend/probe/session.hpp"
 
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
 
 #include <fmt/chrono.h>
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "hw_backend/probe/transfer_stream.hpp"
 
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/interrupt.hpp"
 
 #include <algorithm>
 #include <cstring>

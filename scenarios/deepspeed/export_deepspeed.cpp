@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "models/adapters.hpp"
+#include "models/architecture/adapters.hpp"
 #include "scenarios/deepspeed/deepspeed_round_trip.hpp"
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/deepspeed/import_zero.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model.hpp"
+#include "models/architecture/model.hpp"
 #include "reports/text/text.hpp"
 #include "scenarios/deepspeed/deepspeed_version.hpp"
 #include "scenarios/json/located_json.hpp"

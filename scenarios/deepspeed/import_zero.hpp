@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model.hpp"
+#include "models/architecture/model.hpp"
 #include "reports/text/text.hpp"
 #include "scenarios/deepspeed/deepspeed_keys.hpp"
 #include "scenarios/deepspeed/deepspeed_version.hpp"

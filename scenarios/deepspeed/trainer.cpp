@@ -1,6 +1,6 @@
 #include "scenarios/deepspeed/trainer.hpp"
 
-#include "models/model.hpp"
+#include "models/architecture/model.hpp"
 #include "scenarios/description/names.hpp"
 
 namespace spillway::scenarios {

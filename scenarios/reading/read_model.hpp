@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/architecture.hpp"
+#include "models/architecture/architecture.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/json/located_json.hpp"
 

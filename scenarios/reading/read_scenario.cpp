@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
-#include "models/adapters.hpp"
+#include "models/architecture/adapters.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document/document.hpp"
 #include "scenarios/document/read_machine.hpp"

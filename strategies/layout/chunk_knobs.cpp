@@ -1,6 +1,6 @@
 #include "strategies/layout/chunk_knobs.hpp"
 
-#include "models/formats.hpp"
+#include "models/program/formats.hpp"
 
 namespace spillway::strategies {
 

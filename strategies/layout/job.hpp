@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/stages.hpp"
+#include "models/program/stages.hpp"
 #include "reports/result/result.hpp"
 #include "strategies/layout/decision.hpp"
 #include "strategies/layout/handovers.hpp"

@@ -1,6 +1,6 @@
 #include "strategies/layout/landing.hpp"
 
-#include "models/formats.hpp"
+#include "models/program/formats.hpp"
 
 namespace spillway::strategies {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/stages.hpp"
+#include "models/program/stages.hpp"
 #include "strategies/layout/fates.hpp"
 #include "strategies/layout/tensor_table.hpp"
 

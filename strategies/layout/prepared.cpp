@@ -1,6 +1,6 @@
 #include "strategies/layout/prepared.hpp"
 
-#include "models/adapters.hpp"
+#include "models/architecture/adapters.hpp"
 #include "strategies/layout/stage_layers.hpp"
 #include "strategies/systems/catalogue.hpp"
 

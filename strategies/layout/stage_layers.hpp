@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/stages.hpp"
+#include "models/program/stages.hpp"
 #include "scenarios/description/scenario.hpp"
 
 namespace spillway::strategies {

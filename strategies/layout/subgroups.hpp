@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/model.hpp"
+#include "models/architecture/model.hpp"
 #include "scenarios/description/parts.hpp"
 #include "strategies/layout/tensor_table.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/formats.hpp"
+#include "models/program/formats.hpp"
 #include "scenarios/description/scenario.hpp"
 
 #include <algorithm>

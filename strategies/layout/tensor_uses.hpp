@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/step_program.hpp"
+#include "models/program/step_program.hpp"
 
 #include <limits>
 #include <vector>

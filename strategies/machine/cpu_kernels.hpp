@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/formats.hpp"
+#include "models/program/formats.hpp"
 #include "strategies/machine/machine.hpp"
 
 /// The CPU work that parts issue, with its DRAM traffic.

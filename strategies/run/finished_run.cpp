@@ -1,6 +1,6 @@
 #include "strategies/run/finished_run.hpp"
 
-#include "models/formats.hpp"
+#include "models/program/formats.hpp"
 #include "strategies/run/endurance.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "strategies/run/numerics.hpp"
 
-#include "models/architecture.hpp"
+#include "models/architecture/architecture.hpp"
 #include "scenarios/description/errors.hpp"
 #include "strategies/layout/landing.hpp"
 #include "strategies/systems/catalogue.hpp"

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/model.hpp"
+#include "models/architecture/model.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/reading/read_model.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hw_backend/real_run.hpp"
+#include "hw_backend/machine/real_run.hpp"
 #include "hw_backend/storage/open_engine.hpp"
 #include "tests/hw_backend/faulty_device.hpp"
 #include "tests/hw_backend/storage/fixture.hpp"

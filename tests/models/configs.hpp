@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/model.hpp"
+#include "models/architecture/model.hpp"
 
 #include <fstream>
 #include <nlohmann/json.hpp>

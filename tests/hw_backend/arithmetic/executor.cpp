@@ -1,6 +1,6 @@
 #include "tests/hw_backend/arithmetic/executor.hpp"
 
-#include "models/adapters.hpp"
+#include "models/architecture/adapters.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 #include "hw_backend/arithmetic/packing.hpp"
-#include "models/formats.hpp"
+#include "models/program/formats.hpp"
 
 #include <gtest/gtest.h>
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hw_backend/real_run.hpp"
+#include "hw_backend/machine/real_run.hpp"
 #include "tests/long_test.hpp"
 
 /// Whole trainings, which ./check --full asks emulated devices for.

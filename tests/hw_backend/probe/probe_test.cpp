@@ -1,7 +1,7 @@
 #include "hw_backend/probe/probe.hpp"
 
-#include "hw_backend/host_device.hpp"
-#include "hw_backend/interrupt.hpp"
+#include "hw_backend/device/host_device.hpp"
+#include "hw_backend/device/interrupt.hpp"
 #include "hw_backend/probe/device_loop.hpp"
 #include "hw_backend/storage/open_engine.hpp"
 #include "scenarios/document/read_machine.hpp"
