@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <utility>
 
 namespace spillway::explore {
 
@@ -24,17 +26,12 @@ std::uint64_t resident_bytes(const std::string& process) {
   return resident * static_cast<std::uint64_t>(::getpagesize());
 }
 
-}  // namespace
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+void close_if_open(int file) {
+  if (file >= 0) ::close(file);
 }
 
-Child start_child(const std::function<std::string()>& work) {
-  return start_piped_child([&work](int pipe) { write_all(pipe, work()); });
-}
-
-Child start_piped_child(const std::function<void(int pipe)>& work) {
+/// `work` writes into `pipe`.
+Child start(const std::function<void(int pipe)>& work) {
   Child child;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
@@ -69,6 +66,29 @@ Child start_piped_child(const std::function<void(int pipe)>& work) {
   return child;
 }
 
+}  // namespace
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Child start_child(const std::function<std::string()>& work) {
+  return start([&work](int pipe) { write_all(pipe, work()); });
+}
+
+Child start_staying_child(const std::function<void(int pipe, int more)>& work) {
+  int more[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, more) != 0) more[0] = more[1] = -1;
+  Child child = start([&](int pipe) {
+    close_if_open(more[1]);  // or it would hear itself
+    work(pipe, more[0]);
+  });
+  close_if_open(more[0]);
+  if (child.pid == 0) close_if_open(std::exchange(more[1], -1));
+  child.more = more[1];
+  return child;
+}
+
 bool read_some(Child& child) {
   char buffer[1 << 16];
   const ssize_t count = ::read(child.pipe, buffer, sizeof buffer);
@@ -81,7 +101,13 @@ int reap(Child& child) {
   while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
   ::close(child.pipe);
+  close_if_open(std::exchange(child.more, -1));
   return status;
+}
+
+int end_child(Child& child) {
+  ::kill(child.pid, SIGKILL);
+  return reap(child);
 }
 
 bool is_small(const Child& child) {

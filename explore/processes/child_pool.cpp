@@ -3,12 +3,10 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -47,7 +45,7 @@ void work_on(const std::function<std::string(std::size_t)>& work, std::size_t fi
     const std::size_t size = text.size();
     write_all(pipe, {reinterpret_cast<const char*>(&size), frame_bytes});
     write_all(pipe, text);
-  } while (more >= 0 && receive(more, number));
+  } while (receive(more, number));
 }
 
 /// Takes a whole text out of what came, once it is there.
@@ -130,20 +128,12 @@ void ChildPool::start() {
   }
 }
 
-/// On the next number, and, where there are more than a child each, for others after it.
+/// On the next number, and others after it.
 ChildPool::Worker ChildPool::start_worker() {
   Worker worker{{}, next_};
-  int more[2] = {-1, -1};
-  if (pieces_.size() > jobs_ && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, more) != 0)
-    more[0] = more[1] = -1;  // then a child does one
-  worker.child = start_piped_child([&](int pipe) {
-    if (more[1] >= 0) ::close(more[1]);
-    work_on(work_, worker.number, more[0], pipe);
-  });
-  if (more[0] >= 0) ::close(more[0]);
-  worker.more = more[1];
+  worker.child =
+      start_staying_child([&](int pipe, int more) { work_on(work_, worker.number, more, pipe); });
   if (worker.child.pid != 0) ++next_;
-  if (worker.child.pid == 0 && worker.more >= 0) ::close(worker.more);
   return worker;
 }
 
@@ -182,7 +172,8 @@ void ChildPool::collect_from(std::size_t worker) {
 /// Ends it when there is none, and when it has died or grown large.
 void ChildPool::give_next(std::size_t worker) {
   Worker& one = children_[worker];
-  if (next_ == pieces_.size() || one.more < 0 || !is_small(one.child) || !send(one.more, next_))
+  if (next_ == pieces_.size() || one.child.more < 0 || !is_small(one.child) ||
+      !send(one.child.more, next_))
     return end(worker);
   one.number = next_++;
   one.child.started = Clock::now();
@@ -192,11 +183,7 @@ void ChildPool::give_next(std::size_t worker) {
 /// Kills it, unless it has ended.
 void ChildPool::end(std::size_t worker) {
   Worker& one = children_[worker];
-  if (one.more >= 0) ::close(one.more);
-  if (one.child.pid != 0) {
-    ::kill(one.child.pid, SIGKILL);
-    reap(one.child);
-  }
+  if (one.child.pid != 0) end_child(one.child);
   children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(worker));
   ++done_;
 }

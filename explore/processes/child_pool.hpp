@@ -71,7 +71,6 @@ class ChildPool {
   struct Worker {
     Child child;
     std::size_t number = 0;
-    int more = -1;  ///< takes the number of the next
   };
 
   void start();

@@ -35,13 +35,6 @@ constexpr std::size_t longest_line = 64u << 20;
 const description::Complaint too_long = {
     "", 0, 0, "", "the line has more than 64 MiB, which is the limit", "name files in a scenario"};
 
-/// Kills a child; `more` takes its requests, or is -1.
-void end_child(Child& child, int more) {
-  ::kill(child.pid, SIGKILL);
-  if (more >= 0) ::close(more);
-  reap(child);
-}
-
 }  // namespace
 
 void prepare_worker(const Backend& backend) {
@@ -81,7 +74,7 @@ ForkServer::ForkServer(AnswerRequest answer, std::size_t jobs, double limit_s, i
 
 ForkServer::~ForkServer() {
   for (auto* children : {&running_, &warm_})
-    for (Running& one : *children) end_child(one.child, one.more);
+    for (Running& one : *children) end_child(one.child);
 }
 
 void ForkServer::run() {
@@ -125,7 +118,7 @@ bool ForkServer::start(Request request) {
   if (start_warm(request)) return true;
   Running one = fork_child(std::move(request));
   if (one.child.pid == 0 && !warm_.empty()) {
-    for (Running& other : warm_) end_child(other.child, other.more);
+    for (Running& other : warm_) end_child(other.child);
     warm_.clear();
     one = fork_child(std::move(one.request));
   }
@@ -147,20 +140,15 @@ bool ForkServer::put_back(Request request) {
 ForkServer::Running ForkServer::fork_child(Request request) const {
   Running one;
   one.limit_s = request.limit_s > 0 ? std::min(request.limit_s, limit_s_) : limit_s_;
-  int more[2] = {-1, -1};
-  if (::pipe2(more, O_CLOEXEC) != 0) more[0] = more[1] = -1;
-  one.child = start_piped_child([&](int pipe) {
+  one.child = start_staying_child([&](int pipe, int more) {
     answer_(request, pipe);
     std::deque<std::string> lines;
-    for (std::string unread; more[0] >= 0 && read_into(unread, more[0]); lines.clear()) {
+    for (std::string unread; read_into(unread, more); lines.clear()) {
       take_lines(unread, lines);
       for (const std::string& line : lines) answer_(read_request(line), pipe);
     }
   });
-  if (more[0] >= 0) ::close(more[0]);
-  one.more = more[1];
   one.quick = request.quick();
-  if (one.child.pid == 0 && one.more >= 0) ::close(std::exchange(one.more, -1));
   one.request = std::move(request);
   return one;
 }
@@ -171,8 +159,8 @@ bool ForkServer::start_warm(Request& request) {
     if (warm_[i].quick != request.quick()) continue;
     Running one = std::move(warm_[i]);
     warm_.erase(warm_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (!write_all(one.more, line_of(request))) {
-      end_child(one.child, one.more);  // somebody else ended it
+    if (!write_all(one.child.more, line_of(request))) {
+      end_child(one.child);  // somebody else ended it
       continue;
     }
     one.child.started = std::chrono::steady_clock::now();
@@ -258,10 +246,8 @@ void ForkServer::serve_children(const std::vector<short>& events) {
     forward(one);
     if (ended) {
       finish(i, nullptr);
-    } else if (one.answered && one.more >= 0 && is_small(one.child)) {
-      ids_.erase(one.request.id.dump());
-      warm_.push_back({std::move(one.child), {}, 0, 0, false, 0, one.more, one.quick});
-      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else if (one.answered) {
+      keep_or_end(i);
     } else if (seconds > one.limit_s) {
       finish(i, over_limit);
     } else if (!one.request.id.is_null() && seconds - one.told_s > progress_every_s) {
@@ -269,6 +255,17 @@ void ForkServer::serve_children(const std::vector<short>& events) {
       one.told_s = seconds;
     }
   }
+}
+
+/// Of a child that has answered.
+void ForkServer::keep_or_end(std::size_t i) {
+  Running done = std::move(running_[i]);
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+  ids_.erase(done.request.id.dump());
+  if (done.child.more >= 0 && is_small(done.child))
+    warm_.push_back({std::move(done.child), {}, 0, 0, false, 0, done.quick});
+  else
+    end_child(done.child);
 }
 
 /// Passes on the lines of the child that are whole.
@@ -290,9 +287,7 @@ void ForkServer::finish(std::size_t i, const char* failure) {
   Running done = std::move(running_[i]);
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
   const double seconds = seconds_since(done.child.started);
-  if (failure) ::kill(done.child.pid, SIGKILL);
-  if (done.more >= 0) ::close(done.more);
-  const int status = reap(done.child);
+  const int status = failure ? end_child(done.child) : reap(done.child);
   if (done.answered) {
     ids_.erase(done.request.id.dump());
     return;

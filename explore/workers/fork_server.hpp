@@ -55,7 +55,6 @@ class ForkServer {
     double told_s = 0;          ///< when it wrote a line
     bool answered = false;      ///< that was its answer
     std::size_t looked_at = 0;  ///< of its text, which has no line end until there
-    int more = -1;              ///< takes further requests of its kind
     bool quick = false;         ///< its kind: what needs no simulation
   };
 
@@ -70,6 +69,7 @@ class ForkServer {
   bool serve();
   void serve_children(const std::vector<short>& events);
   void forward(Running& one);
+  void keep_or_end(std::size_t i);
   void finish(std::size_t i, const char* failure);
   void answer(const Request& request, double seconds, const nlohmann::json& end);
   void write_some();

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -24,12 +25,15 @@ using std::this_thread::sleep_for;
 
 constexpr double long_enough_s = 60;
 
-/// Does what the scenario says: {"sleep": seconds, "raise": signal}; tells its process first.
+/// Does what the scenario says: {"sleep": seconds, "raise": signal, "hold": bytes that it keeps};
+/// tells its process first.
 void obey(const Request& request, int pipe) {
+  static std::string held;
   Reply reply(request.id, pipe);
   reply.part("process", std::to_string(::getpid()),
              request.scenario.contains("tell") ? Told::now_and_at_the_end : Told::at_the_end);
   sleep_for(Seconds(request.scenario.value("sleep", 0.0)));
+  held.resize(std::max(held.size(), request.scenario.value("hold", std::size_t{0})), 'x');
   if (request.scenario.contains("raise")) ::raise(request.scenario["raise"].get<int>());
   reply.end();
 }
@@ -105,6 +109,17 @@ TEST(ForkServer, WhatNeedsNoSimulationWaitsForNone) {
   for (int i = 0; i < 3; ++i) server.send(task(i, {{"sleep", long_enough_s}}));
   server.send(json{{"id", 9}, {"scenario", json::object()}, {"want", {"bound", "settings"}}});
   EXPECT_EQ(server.read().at("id"), 9);
+}
+
+TEST(ForkServer, AChildThatHasGrownLargeGivesUpItsPlaceWhenItHasAnswered) {
+  Server server(1);
+  server.send(task(1, {{"hold", 300u << 20}}));
+  server.send(task(2, json::object()));
+  const json first = server.read(), second = server.read();
+  EXPECT_EQ(first.at("id"), 1);
+  EXPECT_EQ(second.at("id"), 2) << second;
+  EXPECT_NE(second.value("process", json()), first.value("process", json()));
+  EXPECT_TRUE(ends(first.at("process").get<pid_t>()));
 }
 
 /// It may remember something. When it is gone another takes its place.
