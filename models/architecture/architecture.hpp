@@ -81,7 +81,6 @@ struct StateSpace {
   std::uint64_t mixed_width() const { return width() + 2 * groups * state; }
 };
 
-/// What mixes the tokens of a block.
 /// What each of a token's experts counts.
 ///   softmax_of_chosen  softmax of the logits of the chosen experts: what is left, too, where that
 ///                      of all experts is divided by the sum of the chosen
@@ -89,6 +88,7 @@ struct StateSpace {
 ///   other              sigmoids, groups, corrections
 enum class RouterRule { softmax_of_chosen, softmax_of_all, other };
 
+/// What mixes the tokens of a block.
 enum class Mixer { attention, delta_rule, state_space, none };
 
 /// Sizes of a block that differ from the architecture's; 0: they do not.
