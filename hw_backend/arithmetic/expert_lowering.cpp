@@ -21,11 +21,12 @@ void scatter_experts(const Call& call) {
 void scatter_experts_backward(const Call& call) {
   OperandReader operands(call);
   const Routing routing = call.routing();
-  const bool copied = operands.left() == (routing.over_all ? 6u : 5u);
+  const bool logits_kept = models::keeps_logits(routing.rule);
+  const bool copied = operands.left() == (logits_kept ? 6u : 5u);
   const Operand shares_gradient = operands.take();
   const Operand copies_gradient = copied ? operands.take() : Operand();
   const Operand shares = operands.take();
-  const Operand logits = routing.over_all ? operands.take() : Operand();
+  const Operand logits = logits_kept ? operands.take() : Operand();
   if (copied) {
     const Operand x_gradient = operands.take();
     call.device.gather_rows(routing, copies_gradient.elements / routing.copies(), nullptr,

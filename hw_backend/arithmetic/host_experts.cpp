@@ -14,18 +14,19 @@ void HostPrimitives::route(const Routing& r, Input logits, float* shares) {
     };
     float largest = logit(0);
     for (std::uint32_t i = 1; i < r.per_token; ++i) largest = std::max(largest, logit(i));
-    if (r.over_all) largest = *std::max_element(row, row + r.experts);
+    if (r.over_all()) largest = *std::max_element(row, row + r.experts);
+    const auto weight = [&](std::size_t i) {
+      return r.of_sigmoids() ? sigmoid(logit(i)) : std::exp(logit(i) - largest);
+    };
     const float sum =
-        r.over_all
-            ? sum_of(r.experts, [&](std::size_t i) { return std::exp(row[i] - largest); })
-            : sum_of(r.per_token, [&](std::size_t i) { return std::exp(logit(i) - largest); });
-    for (std::uint32_t i = 0; i < r.per_token; ++i)
-      shares[first + i * r.tokens] = std::exp(logit(i) - largest) / sum;
+        r.over_all() ? sum_of(r.experts, [&](std::size_t i) { return std::exp(row[i] - largest); })
+                     : sum_of(r.per_token, weight);
+    for (std::uint32_t i = 0; i < r.per_token; ++i) shares[first + i * r.tokens] = weight(i) / sum;
   }
 }
 
-// With p the softmax and g the gradients of the shares: p (g - sum of p g), where g is 0 of
-// what is no share.
+// With p the shares and g their gradients: p (g - sum of p g), where g is 0 of what is no share;
+// of sigmoids s that times 1 - s.
 void HostPrimitives::route_backward(const Routing& r, Input logits, const float* shares,
                                     const float* shares_gradient, Output logits_gradient) {
   const auto [wide, values] = scratch_.take<2>({r.experts, r.experts});
@@ -37,8 +38,9 @@ void HostPrimitives::route_backward(const Routing& r, Input logits, const float*
       return shares[copy] * shares_gradient[copy];
     });
     std::fill_n(values, r.experts, 0.0f);
-    if (r.over_all) {
-      const float* const row = widen(logits, place, r.experts, wide);
+    const float* const row =
+        models::keeps_logits(r.rule) ? widen(logits, place, r.experts, wide) : nullptr;
+    if (r.over_all()) {
       const float largest = *std::max_element(row, row + r.experts);
       const float sum =
           sum_of(r.experts, [&](std::size_t i) { return std::exp(row[i] - largest); });
@@ -46,8 +48,9 @@ void HostPrimitives::route_backward(const Routing& r, Input logits, const float*
         values[i] = std::exp(row[i] - largest) / sum * -along;
     }
     for (std::uint32_t i = 0; i < r.per_token; ++i) {
-      const std::uint32_t copy = first + i * r.tokens;
-      values[r.expert_of(copy)] = shares[copy] * (shares_gradient[copy] - along);
+      const std::uint32_t copy = first + i * r.tokens, expert = r.expert_of(copy);
+      values[expert] = shares[copy] * (shares_gradient[copy] - along);
+      if (r.of_sigmoids()) values[expert] *= 1.0f - sigmoid(row[expert]);
     }
     narrow(values, logits_gradient, place, r.experts);
   }

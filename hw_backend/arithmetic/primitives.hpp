@@ -230,7 +230,7 @@ class Primitives {
   /// shares [copies] of logits [tokens, experts]: what each copy of a token counts.
   virtual void route(const Routing& routing, Input logits, float* shares) = 0;
   /// Of all logits; those that no share depends on become 0.
-  ///   logits  where the shares are of all experts; else it may be absent
+  ///   logits  where models::keeps_logits(routing.rule); else it may be absent
   virtual void route_backward(const Routing& routing, Input logits, const float* shares,
                               const float* shares_gradient, Output logits_gradient) = 0;
   /// copies [copies, width]: the row of x that each is of, times its share; shares may be null.

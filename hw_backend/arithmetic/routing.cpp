@@ -31,7 +31,8 @@ Routing routing_of(const models::Architecture& architecture, const models::Workl
   routing.tokens = static_cast<std::uint32_t>(workload.tokens());
   routing.per_token = static_cast<std::uint32_t>(a.experts_per_token);
   routing.experts = static_cast<std::uint32_t>(a.experts);
-  routing.over_all = a.router_rule == models::RouterRule::softmax_of_all;
+  ENSURE(a.router_rule != models::RouterRule::other, "a router whose rule is not known");
+  routing.rule = a.router_rule;
   const Words words = random_words(random_stream(RandomUse::routing, key), 0);
   routing.shift = below(routing.tokens, words.word[0]);
   routing.stride = 1 + below(routing.tokens, words.word[1]);

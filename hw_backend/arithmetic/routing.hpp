@@ -15,12 +15,18 @@ struct Routing {
   static constexpr std::uint32_t most_experts = 512;
 
   std::uint32_t tokens = 0, per_token = 0, experts = 0;
-  bool over_all = false;  ///< shares are of the softmax of all experts; else of the chosen
+  models::RouterRule rule = models::RouterRule::softmax_of_chosen;  ///< not `other`
   /// Number i of the order is token (i x stride + shift) % tokens; `inverse` undoes the stride.
   std::uint32_t stride = 1, inverse = 1, shift = 0;
   /// Copies [first[e], first[e + 1]) are those of expert e.
   std::uint32_t first[most_experts + 1] = {};
 
+  /// Shares are of the softmax of all experts.
+  SPILLWAY_ANYWHERE bool over_all() const { return rule == models::RouterRule::softmax_of_all; }
+  /// Shares are of sigmoids and not of a softmax.
+  SPILLWAY_ANYWHERE bool of_sigmoids() const {
+    return rule == models::RouterRule::sigmoid_of_chosen;
+  }
   SPILLWAY_ANYWHERE std::uint32_t copies() const { return tokens * per_token; }
   SPILLWAY_ANYWHERE std::uint32_t token_of(std::uint32_t copy) const {
     return static_cast<std::uint32_t>((std::uint64_t{copy % tokens} * stride + shift) % tokens);

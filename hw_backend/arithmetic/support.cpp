@@ -48,7 +48,8 @@ class Refusals {
 template <class Has>
 void refuse_experts(const models::Architecture& a, const Has& has) {
   if (a.experts == 0) return;
-  has(a.router_rule == models::RouterRule::other, "a router that is no plain softmax");
+  has(a.router_rule == models::RouterRule::other,
+      "a router whose shares are neither of a softmax nor of sigmoids that add up to 1");
   has(a.experts > Routing::most_experts, "more than 512 experts");
   has(a.clamped_gate, "clamped gates");
   has(a.dense_beside_experts, "feed-forwards beside experts");
@@ -106,7 +107,8 @@ void require_support(const models::Model& model, const models::Workload& workloa
   Refusals refuse;
   const char* const decoders =
       "decoders compute for real: llama, qwen2, qwen3, mistral, olmo2, phi3, gpt2, opt, gpt_neox, "
-      "and with experts mixtral, qwen2_moe, qwen3_moe, olmoe, granitemoe, dbrx";
+      "and with experts mixtral, qwen2_moe, qwen3_moe, olmoe, granitemoe, dbrx, glm4_moe, "
+      "minimax_m2";
   const auto has = [&](bool wrong, const char* what) {
     refuse(wrong, "model", a.name + " has " + what + ", which no device computes for real",
            decoders);

@@ -8,22 +8,29 @@ namespace on_device {
 
 namespace {
 
+__device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
 /// A token's softmax: of its experts, or of all.
 struct Softened {
   float largest, sum;
 };
 
+/// What a logit counts before it is divided by the sum.
+__device__ float weight_of(const Routing& r, float logit, float largest) {
+  return r.of_sigmoids() ? sigmoid(logit) : expf(logit - largest);
+}
+
 __device__ Softened soften(const Routing& r, const Input& logits, std::uint32_t token) {
-  const std::uint32_t count = r.over_all ? r.experts : r.per_token;
+  const std::uint32_t count = r.over_all() ? r.experts : r.per_token;
   const std::uint64_t row = std::uint64_t{token} * r.experts;
   const std::uint32_t first = r.first_copy(token);
   const auto logit = [&](std::uint32_t i) {
-    return get(logits, row + (r.over_all ? i : r.expert_of(first + i * r.tokens)));
+    return get(logits, row + (r.over_all() ? i : r.expert_of(first + i * r.tokens)));
   };
   float largest = logit(0);
   for (std::uint32_t i = 1; i < count; ++i) largest = fmaxf(largest, logit(i));
   float sum = 0;
-  for (std::uint32_t i = 0; i < count; ++i) sum += expf(logit(i) - largest);
+  for (std::uint32_t i = 0; i < count; ++i) sum += weight_of(r, logit(i), largest);
   return {largest, sum};
 }
 
@@ -38,7 +45,7 @@ __global__ void route(Routing r, Input logits, float* shares) {
     for (std::uint32_t i = 0; i < r.per_token; ++i) {
       const std::uint32_t copy = first + i * r.tokens;
       const float logit = get(logits, at * r.experts + r.expert_of(copy));
-      shares[copy] = expf(logit - of.largest) / of.sum;
+      shares[copy] = weight_of(r, logit, of.largest) / of.sum;
     }
   }
 }
@@ -54,16 +61,17 @@ __global__ void route_backward(Routing r, Input logits, const float* shares,
     float along = 0;
     for (std::uint32_t copy = first; copy < end; copy += r.tokens)
       along += shares[copy] * shares_gradient[copy];
-    const Softened of = r.over_all ? soften(r, logits, token) : Softened{0, 1};
+    const Softened of = r.over_all() ? soften(r, logits, token) : Softened{0, 1};
     std::uint32_t next = first, chosen = r.expert_of(first);
     for (std::uint32_t expert = 0; expert < r.experts; ++expert) {
       const std::uint64_t place = at * r.experts + expert;
       float value = 0;
       if (next < end && expert == chosen) {
         value = shares[next] * (shares_gradient[next] - along);
+        if (r.of_sigmoids()) value *= 1.0f - sigmoid(get(logits, place));
         next += r.tokens;
         if (next < end) chosen = r.expert_of(next);
-      } else if (r.over_all) {
+      } else if (r.over_all()) {
         value = expf(get(logits, place) - of.largest) / of.sum * -along;
       }
       put(logits_gradient, place, value);
@@ -125,14 +133,10 @@ __global__ void gather_backward(Routing r, std::uint64_t n, Input y_gradient, In
   }
 }
 
-__device__ float weight_of(const Input& weights, std::uint64_t row) {
-  return 1.0f / (1.0f + expf(-get(weights, row)));
-}
-
 /// y = x times the sigmoid of its row's weight, one block a row.
 __global__ void weigh_rows(std::uint64_t rows, std::uint64_t n, Input x, Input weights, Output y) {
   for (std::uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    const float weight = weight_of(weights, row);
+    const float weight = sigmoid(get(weights, row));
     for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
       Eight v = get8(x, row * n + i, some);
       for (int k = 0; k < 8; ++k) v.value[k] *= weight;
@@ -145,7 +149,7 @@ __global__ void weights_gradient(std::uint64_t rows, std::uint64_t n, Input y_gr
                                  Input weights, Output gradient) {
   __shared__ float shared[block_threads];
   for (std::uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    const float weight = weight_of(weights, row);
+    const float weight = sigmoid(get(weights, row));
     const float sum = block_sum(product_of_rows(y_gradient, row, x, row, n), shared);
     if (threadIdx.x == 0) put(gradient, row, sum * weight * (1.0f - weight));
   }

@@ -85,8 +85,15 @@ struct StateSpace {
 ///   softmax_of_chosen  softmax of the logits of the chosen experts: what is left, too, where that
 ///                      of all experts is divided by the sum of the chosen
 ///   softmax_of_all     the chosen of the softmax of all, whose sum is less than 1
-///   other              sigmoids, groups, corrections
-enum class RouterRule { softmax_of_chosen, softmax_of_all, other };
+///   sigmoid_of_chosen  sigmoids of the logits of the chosen, divided by their sum
+///   other              none of these
+/// Groups and corrections decide which are chosen, not what they count.
+enum class RouterRule { softmax_of_chosen, softmax_of_all, sigmoid_of_chosen, other };
+
+/// Whether the way back needs the logits beside the shares.
+constexpr bool keeps_logits(RouterRule rule) {
+  return rule == RouterRule::softmax_of_all || rule == RouterRule::sigmoid_of_chosen;
+}
 
 /// What mixes the tokens of a block.
 enum class Mixer { attention, delta_rule, state_space, none };

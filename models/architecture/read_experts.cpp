@@ -89,6 +89,7 @@ void read_minimax_m2(ConfigKeys& keys, Architecture& a) {
   a.expert_ffn = a.ffn;
   a.experts = keys.count("num_local_experts", 256);
   a.experts_per_token = keys.count("num_experts_per_tok", 8);
+  a.router_rule = RouterRule::sigmoid_of_chosen;
   check_experts(keys, a, "num_experts_per_tok", "num_local_experts");
   note_prediction_heads(keys, a, "num_mtp_modules");
 }

@@ -16,6 +16,11 @@ void read_routed_experts(ConfigKeys& keys, Architecture& a, std::uint64_t expert
                 keys.count("moe_layer_freq", 1));
 }
 
+/// Sigmoids, divided by the sum of the chosen where `norm_topk_prob` says so.
+RouterRule read_sigmoids(ConfigKeys& keys, bool otherwise) {
+  return keys.flag("norm_topk_prob", otherwise) ? RouterRule::sigmoid_of_chosen : RouterRule::other;
+}
+
 /// The ranks of queries and of keys and values, and the parts of a head.
 void read_latents(ConfigKeys& keys, Architecture& a, const LatentAttention& otherwise,
                   std::uint64_t value) {
@@ -42,6 +47,7 @@ void read_deepseek_v3(ConfigKeys& keys, Architecture& a) {
   read_latents(keys, a, {1536, 512, 128, 64}, 128);
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   read_routed_experts(keys, a, 256, 8, 2048, 3);
+  a.router_rule = read_sigmoids(keys, true);
   note_prediction_heads(keys, a, "num_nextn_predict_layers");
 }
 
@@ -91,6 +97,7 @@ void read_glm_dsa(ConfigKeys& keys, Architecture& a) {
   read_latents(keys, a, {2048, 512, 192, 64}, 256);
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   read_routed_experts(keys, a, 256, 8, 2048, 3);
+  a.router_rule = read_sigmoids(keys, true);
   note_prediction_heads(keys, a, "num_nextn_predict_layers");
   read_indexed(keys, a, 32);
 }
@@ -107,6 +114,8 @@ void read_deepseek(ConfigKeys& keys, Architecture& a) {
   read_rotary(keys, a, {102400, 4096, 11008, 30, 32, 32, 2048});
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   read_routed_experts(keys, a, 0, 1, 1407, 0);
+  a.router_rule = keys.flag("norm_topk_prob", false) ? RouterRule::softmax_of_chosen
+                                                     : RouterRule::softmax_of_all;
 }
 
 void read_glm4_moe(ConfigKeys& keys, Architecture& a) {
@@ -116,6 +125,7 @@ void read_glm4_moe(ConfigKeys& keys, Architecture& a) {
   if (keys.flag("use_qk_norm", false)) a.head_norm = HeadNorm::per_head;
   read_partial_rotary(keys, a, 0.5);
   read_routed_experts(keys, a, 128, 8, 1408, 1);
+  a.router_rule = read_sigmoids(keys, true);
   note_prediction_heads(keys, a, "num_nextn_predict_layers");
 }
 
@@ -124,6 +134,7 @@ void read_dots1(ConfigKeys& keys, Architecture& a) {
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   a.head_norm = HeadNorm::per_head;
   read_routed_experts(keys, a, 0, 1, 1408, 0);
+  a.router_rule = read_sigmoids(keys, false);
 }
 
 constexpr TypeReader latent_types[] = {

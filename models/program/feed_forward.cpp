@@ -200,7 +200,7 @@ Value scaled_shares(Tape& tape, Value shares, std::uint32_t factors) {
 
 /// The router's choice: what each chosen expert counts, and a copy of the token for it. The way
 /// back of a softmax of the chosen needs these shares alone, that of a softmax of all experts the
-/// logits of those that were not chosen as well.
+/// logits of those that were not chosen as well, that of sigmoids the logits of the chosen.
 struct Routed {
   Value shares, copies;
 };
@@ -217,7 +217,7 @@ Routed scatter(Tape& tape, const LayerWeights& weights, Value x, Value routed,
   Routed r{tape.value_of(tape.tensor("router.shares", rows, 4)), {}};
   if (copied) r.copies = tape.value("experts.input", rows * width);
   std::vector<TensorId> saved{r.shares.tensor};
-  if (a.router_rule == RouterRule::softmax_of_all) saved.push_back(logits.tensor);
+  if (keeps_logits(a.router_rule)) saved.push_back(logits.tensor);
   elementwise(tape, "experts.scatter",
               {OperatorFunction::scatter_experts, OperatorFunction::scatter_experts_backward},
               copied ? std::vector<Value>{x, logits} : std::vector<Value>{logits},

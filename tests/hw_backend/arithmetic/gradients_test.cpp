@@ -333,6 +333,11 @@ constexpr const char* small_granite_moe = R"({"model_type": "granitemoeshared", 
     "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 20,
     "num_local_experts": 4, "num_experts_per_tok": 2, "shared_intermediate_size": 16,
     "vocab_size": 50})";
+constexpr const char* small_glm4_moe = R"({"model_type": "glm4_moe", "hidden_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 8,
+    "intermediate_size": 40, "moe_intermediate_size": 20, "n_routed_experts": 5,
+    "num_experts_per_tok": 3, "first_k_dense_replace": 1, "use_qk_norm": true,
+    "vocab_size": 50})";
 constexpr const char* small_dbrx = R"({"model_type": "dbrx", "d_model": 24, "n_heads": 3,
     "n_layers": 1, "max_seq_len": 32, "vocab_size": 50, "attn_config": {"kv_n_heads": 1},
     "ffn_config": {"ffn_hidden_size": 20, "moe_num_experts": 4, "moe_top_k": 2}})";
@@ -366,6 +371,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"qwen", small_qwen2_moe},
         Case{"qwen_apart_unfused", small_qwen2_moe, Attention::materialized, false, 0, apart()},
         Case{"shared", small_granite_moe}, Case{"layer_norms", small_dbrx},
+        Case{"sigmoids", small_glm4_moe},
         Case{"adapters", small_mixtral, Attention::flash, true, 0,
              apart(adapters("all_linear", 6))},
         Case{"adapters_beside", small_qwen2_moe, Attention::flash, true, 0,

@@ -21,7 +21,8 @@ Routing routing_for(models::RouterRule rule) {
 
 void routers(Device& device, Report& report) {
   using models::RouterRule;
-  for (const RouterRule rule : {RouterRule::softmax_of_chosen, RouterRule::softmax_of_all})
+  for (const RouterRule rule :
+       {RouterRule::softmax_of_chosen, RouterRule::softmax_of_all, RouterRule::sigmoid_of_chosen})
     for (const Element type : all_types) {
       Session session(device, report);
       const Routing r = routing_for(rule);

@@ -23,6 +23,12 @@ const Overrides qwen{"model.model_type=qwen2_moe",
                      "model.decoder_sparse_step=2",
                      "model.intermediate_size=1024"};
 
+/// A dense block, and one of experts by sigmoids beside shared ones.
+const Overrides glm{"model.model_type=glm4_moe",     "model.n_routed_experts=6",
+                    "model.num_experts_per_tok=2",   "model.moe_intermediate_size=512",
+                    "model.first_k_dense_replace=1", "model.use_qk_norm=true",
+                    "model.intermediate_size=1024"};
+
 Overrides joined(Overrides all, const Overrides& more) {
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -58,11 +64,12 @@ const Way ways[] = {
                                         "training.gradient_accumulation=2"})},
     {"qwen", joined(qwen, {"training.precision=fp16_mixed"})},
     {"qwen_of_two_ranks", joined(qwen, {"parallel.data=2", "training.gradient_accumulation=2"}), 2},
+    {"glm", glm},
 };
 
 TEST(Experts, EndWhereTheReferenceDoes) {
   for (const char* system : {"zero_offload", "zero_infinity"})
-    for (const Way& way : {ways[0], ways[3]}) expect_the_references_end(system, way);
+    for (const Way& way : {ways[0], ways[3], ways[5]}) expect_the_references_end(system, way);
 }
 
 class ExpertsInEverySystem : public ::testing::TestWithParam<Way> {};
