@@ -207,6 +207,7 @@ void SimMachine::take_from_cache(SimOperation& operation) {
     if (!planned.access || !planned.access->cache) continue;
     const double fast = planned.access->cache->admit(planned.bytes);
     if (fast == planned.bytes) continue;
+    meets_full_cache();
     PlannedTransfer slow = planned;
     slow.path = planned.slow;
     slow.bound_bytes_per_s = planned.slow_bound_bytes_per_s;

@@ -189,6 +189,9 @@ class Machine : public BlockOwner {
   /// Fold::nothing.
   void is_unlike() { unlike_ = true; }
   bool unlike() const { return unlike_; }
+  /// The step that has just ended had writes for which the fast flash of a drive had no room: it
+  /// was full before, and steps that leave drives alone for long enough find it less and less so.
+  bool met_full_cache() const { return full_cache_in_ + 1 == recorder_.steps().size(); }
 
   // ---- For the driver (run.hpp), not for strategies
 
@@ -224,6 +227,8 @@ class Machine : public BlockOwner {
   /// over now.
   ///   Result  it has; `start` comes all the same when they are done, even when one has failed
   virtual bool prepare(Operation&) { return false; }
+  /// A write of this step found no room in the fast flash of a drive.
+  void meets_full_cache() { full_cache_in_ = recorder_.steps().size(); }
   /// All members are ready: begin, and `finish` the round.
   virtual void start(CollectiveRound& round) = 0;
   /// Turns events into `finish` and drains the scheduler until `stopped()` or nothing can happen
@@ -328,6 +333,7 @@ class Machine : public BlockOwner {
   bool checks_order_ = true;
   bool grows_ = false;
   bool unlike_ = false;
+  std::size_t full_cache_in_ = 0;  ///< index of that step, the set-up counted as step 0
   std::optional<result::Infeasible> shortage_;
 };
 
