@@ -1,6 +1,7 @@
 #include "answers/calibrate/calibrate.hpp"
 
 #include "answers/calibrate/card_names.hpp"
+#include "answers/calibrate/drive_names.hpp"
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
 #include "scenarios/description/text.hpp"
@@ -129,6 +130,20 @@ text::Text another_drive(const description::StorageSpec& storage) {
        storage.name});
 }
 
+/// Where a drive as large as the machine file's does not say that it is one of those.
+std::optional<text::Text> unnamed_drive(const MachineFile& before,
+                                        const description::StorageSpec& storage,
+                                        const std::string& model) {
+  const auto bought = before.bought.find("storage." + storage.name);
+  if (bought == before.bought.end() || model.empty() || names_drive(model, bought->second))
+    return std::nullopt;
+  return text::filled(
+      "the machine file's endurance, rates and price are of the {}, this drive says that it is {}: "
+      "if that is another one, write what its sheet says as storage.{}.endurance.rated and the "
+      "others, or begin with a machine that has it",
+      {bought->second, model, storage.name});
+}
+
 /// Where the evidence is of another card than the machine file was made of.
 std::optional<text::Text> another_card(const MachineFile& before, const Evidence& each) {
   const auto bought = before.bought.find("gpu");
@@ -202,6 +217,9 @@ answer::Calibration calibrate(const explore::Backend& backend, const CalibrateQu
     const std::optional<DriveOf> drive = drive_of(before, each);
     if (drive && drive->is_other)
       answer.files.back().notes.push_back(another_drive(*drive->storage));
+    else if (drive)
+      if (auto doubt = unnamed_drive(before, *drive->storage, each.drive->model))
+        answer.files.back().notes.push_back(std::move(*doubt));
     if (auto card = another_card(before, each))
       answer.files.back().notes.push_back(std::move(*card));
     if (predicted && (each.drive || !each.runs.empty()))

@@ -121,6 +121,10 @@ void put_link(const Evidence& each, answer::Calibration& into) {
   }
 }
 
+/// Of a life that a drive says is used, in whole percent: below, what follows from it is off by a
+/// tenth and more.
+constexpr unsigned least_percent = 5;
+
 /// What a drive of this storage carries: its lanes, of the generation that its own rates need, and
 /// no less than the fourth.
 double most_of_drive(const description::StorageSpec& storage) {
@@ -146,16 +150,25 @@ std::string reason_against(const description::StorageSpec& storage, const Readin
       storage.name, reading.path == "storage.read" ? "array_read" : "array_write");
 }
 
-/// The file of a drive of the same storage that is worn more than the one of `each`; null: none.
+/// Bytes that may still be written to a drive, by what the machine file will say of it: the rating
+/// less what was written, and of a drive without a rating of its own by the share that it says is
+/// used (put_life).
+double left_of(const MachineFile& machine, const Evidence& each) {
+  const description::StorageSpec& storage = storage_of(machine, each);
+  const double written = each.drive->bytes_written;
+  const auto used = static_cast<double>(each.drive->percent_used);
+  if (drive_of(machine, each)->is_other && used >= least_percent)
+    return written * (100 - used) / used;
+  return (storage.endurance ? static_cast<double>(storage.endurance->rated.value()) : 0) - written;
+}
+
+/// The file of a drive of the same storage that has less left than the one of `each`; null: none.
 const Evidence* more_worn(const MachineFile& machine, const std::vector<Evidence>& all,
                           const Evidence& each) {
-  const auto wear = [](const Evidence& one) {
-    return std::pair(one.drive->percent_used, one.drive->bytes_written);
-  };
   const Evidence* most = &each;
   for (const Evidence& other : all)
     if (other.drive && &storage_of(machine, other) == &storage_of(machine, each) &&
-        wear(other) > wear(*most))
+        left_of(machine, other) < left_of(machine, *most))
       most = &other;
   return most == &each ? nullptr : most;
 }
@@ -189,8 +202,8 @@ const Evidence* narrowest(const std::vector<Evidence>& all) {
 /// What a drive of which nobody has the sheet takes in all, by the share that it says is used.
 void put_life(const Evidence& each, const description::StorageSpec& storage,
               answer::Calibration& into) {
-  constexpr unsigned least = 5;  // whole percent: below, it is off by a tenth and more
-  if (!storage.endurance || each.drive->percent_used < least || each.drive->percent_used >= 100)
+  if (!storage.endurance || each.drive->percent_used < least_percent ||
+      each.drive->percent_used >= 100)
     return;
   put({"storage." + storage.name + ".endurance.rated", "bytes",
        each.drive->bytes_written * 100 / each.drive->percent_used, ""},
@@ -306,8 +319,8 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
     if (const Evidence* worse = each.drive ? more_worn(before, all, each) : nullptr) {
       into.kept.push_back({"storage." + storage_of(before, each).name + ".endurance", each.file,
                            "the drive of " + worse->file +
-                               " has used up more of its life, and wears out first: its numbers "
-                               "count for the storage"});
+                               " has less left to be written by the rating, and wears out first: "
+                               "its numbers count for the storage"});
       continue;
     }
     for (const Reading& reading : each.readings) put_reading(before, own, each, reading, into);

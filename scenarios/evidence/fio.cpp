@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -160,6 +161,10 @@ std::uint64_t disks_of(const json& document) {
   return disks;
 }
 
+std::int64_t group_of(const json& job) {
+  return static_cast<std::int64_t>(number_of(job, "groupid").value_or(0));
+}
+
 /// With group_reporting only the last job of a group says its files, and an array is one device:
 /// where all groups name the same, they were at all disks.
 void count_drives(std::uint64_t disks, std::vector<Group>& groups) {
@@ -172,21 +177,39 @@ void count_drives(std::uint64_t disks, std::vector<Group>& groups) {
   }
 }
 
-std::vector<Group> groups_of(const json& document, const std::string& file) {
+/// Groups of which a job failed: what the others moved is not what they move together.
+std::set<std::int64_t> failed_groups(const json& jobs, Evidence& into) {
+  std::set<std::int64_t> failed;
+  for (const json& job : jobs) {
+    if (!job.is_object()) continue;
+    const auto error = static_cast<int>(number_of(job, "error").value_or(0));
+    if (error == 0) continue;
+    failed.insert(group_of(job));
+    into.notes.push_back(
+        fmt::format("job {} ended with error {} ({}): neither its rate nor that "
+                    "of jobs in its group counts; run it again",
+                    text_of(job, "jobname"), error, std::strerror(error)));
+  }
+  return failed;
+}
+
+std::vector<Group> groups_of(const json& document, Evidence& into) {
+  const std::string& file = into.file;
   const json all = document.value("global options", json::object());
   // A client's output has its jobs under another key, with their sum as one more job.
   const char* key = document.contains("jobs") ? "jobs" : "client_stats";
   const auto jobs = document.find(key);
   if (jobs == document.end() || !jobs->is_array() || jobs->empty())
     refuse_file(file, "output of fio without jobs", "run fio with --output-format=json");
+  const std::set<std::int64_t> failed = failed_groups(*jobs, into);
   std::map<std::int64_t, Group> groups;
   for (const json& job : *jobs) {
     if (!job.is_object() || text_of(job, "jobname") == "All clients") continue;
-    if (number_of(job, "error").value_or(0) != 0) continue;
+    if (failed.contains(group_of(job))) continue;
     if (rate_of(job, "read") < 0 || rate_of(job, "write") < 0)
       refuse_file(file, "job " + text_of(job, "jobname") + " has a negative rate",
                   "run fio again: fio writes none");
-    add(groups[static_cast<std::int64_t>(number_of(job, "groupid").value_or(0))], job, all);
+    add(groups[group_of(job)], job, all);
   }
   std::vector<Group> list;
   for (auto& [id, group] : groups) list.push_back(std::move(group));
@@ -242,7 +265,10 @@ void read_fio(const json& document, Evidence& into) {
   into.kind = version.starts_with("fio-") ? "fio " + version.substr(4) : "fio " + version;
   Best read, written;
   std::vector<Group> mixed;
-  for (Group& group : groups_of(document, into.file)) {
+  std::vector<Group> groups = groups_of(document, into);
+  if (groups.empty())
+    refuse_file(into.file, into.kind + ": its jobs moved no bytes", "look at their errors");
+  for (Group& group : groups) {
     group.read /= static_cast<double>(group.targets);
     group.written /= static_cast<double>(group.targets);
     if (group.cached || group.request < least_request || one_at_a_time(group)) {
