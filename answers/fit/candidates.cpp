@@ -83,6 +83,7 @@ class Candidates {
     const CardSplit data{.data = cards_->nodes * cards_->own};
     const auto scenario = read(way, data.overrides());
     if (scenario) add(way, data, *scenario);
+    if (scenario && found_.back().runnable) add_smaller(way, data, *scenario);
     if (!scenario && !alone) alone = read(way, {});
     if (!scenario && !alone) return;
     if (!way.splits_layers) return;
@@ -90,7 +91,22 @@ class Candidates {
       if (const auto other = read(way, split.overrides())) add(way, split, *other);
   }
 
-  void add(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
+  /// The same with what makes its gradients smaller.
+  void add_smaller(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
+    for (const explore::FreeSettings& smaller :
+         explore::smaller_gradients_of(scenario, overrides_)) {
+      std::vector<std::string> all = split.overrides();
+      all.insert(all.end(), smaller.overrides.begin(), smaller.overrides.end());
+      const auto other = read(way, all);
+      if (!other || !explore::runs_with(*other).runnable) continue;
+      explore::Way named = way;
+      named.name += explore::parts_in_name(smaller.overrides);
+      add(named, split, *other, ways_ - 1);
+    }
+  }
+
+  void add(const explore::Way& way, const CardSplit& split, const Scenario& scenario,
+           std::optional<std::size_t> instead_of = std::nullopt) {
     const bool runnable = explore::runs_with(scenario).runnable;
     for (const std::uint64_t batch : batches_for(way, scenario)) {
       Candidate& fresh = found_.emplace_back();
@@ -98,6 +114,7 @@ class Candidates {
       fresh.scenario = scenario;
       fresh.scenario.training.micro_batch = batch;
       fresh.way = ways_;
+      fresh.instead_of = instead_of;
       fresh.runnable = runnable;
       fresh.plans = way.plans;
     }

@@ -14,6 +14,9 @@ struct Candidate {
   std::string name;                ///< "zero_offload, tensor 2"
   description::Scenario scenario;  ///< resolved
   std::size_t way = 0;             ///< those of one way differ in the micro-batch only
+  /// Of a way with parts that ask more of a user: the one whose place it takes where no micro-batch
+  /// of that has room.
+  std::optional<std::size_t> instead_of;
   bool runnable = false;
   bool plans = false;  ///< tensor by tensor, which takes its time
   /// No schedule trains more; infinite: no bound; 0: a memory is too small for what is held
@@ -27,7 +30,8 @@ struct Candidate {
   Candidate with_batch(std::uint64_t batch) const;
 };
 
-/// Every way to train `job` in micro-batches of 1 to 32, or in the one that `overrides` say.
+/// Every way to train `job` in micro-batches of 1 to 32, or in the one that `overrides` say. Behind
+/// a way that people can run stands the same with explore::smaller_gradients_of, in its place.
 ///   job        a scenario without strategy: model, machine, training, run
 ///   overrides  of everything that is tried
 ///   systems    as explore::ways_of has them

@@ -122,6 +122,7 @@ void Completion::begin(const Found& found) {
 void Completion::finish(const Found& found, FitAnswer& answer) {
   answer.runnable = found.runnable;
   answer.best = found.best;
+  answer.runnable_way = found.runnable_way;
   answer.best_way = found.best_way;
   const bool same =
       found.runnable && found.best && found.runnable->scenario == found.best->scenario;

@@ -55,15 +55,6 @@ std::vector<FirstChange> for_long_samples(const Scenario& now,
   return all;
 }
 
-std::optional<FirstChange> narrow_gradients(const Scenario& now,
-                                            const std::vector<std::string>& overrides) {
-  if (description::has_adapters(now.training.method)) return std::nullopt;  // theirs are small
-  const auto narrow = explore::narrow_gradients_of(now, overrides);
-  if (!narrow) return std::nullopt;
-  return FirstChange{narrow->words + ", " + narrow->such_as, narrow->overrides,
-                     "gradients.accumulation fp16"};
-}
-
 }  // namespace
 
 std::vector<FirstChange> fused_changes_of(const Scenario& now,
@@ -84,7 +75,6 @@ std::optional<FirstChange> idle_host_change_of(const result::Result& now,
 std::vector<std::vector<FirstChange>> free_changes(const Scenario& now,
                                                    const std::vector<std::string>& overrides) {
   std::vector<FirstChange> others = for_long_samples(now, overrides);
-  if (const auto narrow = narrow_gradients(now, overrides)) others.push_back(*narrow);
   std::vector<FirstChange> alone = fused_changes_of(now, overrides), beside_fused;
   for (const FirstChange& other : others)
     for (const FirstChange& fused : alone) beside_fused.push_back(both(fused, other));

@@ -65,6 +65,7 @@ CandidatesWith candidates_with(const json& job, const FitQuestion& question,
 struct Mended {
   FitChange change;
   std::optional<result::Result> fastest;
+  std::string way{};  ///< of it, as Found has it
 };
 
 /// The fastest way that people can run after a first change; nothing where none fits. The answer's
@@ -77,9 +78,11 @@ std::optional<Mended> at_once(const FirstChange& first, const explore::Backend& 
     answer.simulated += found.simulated;
     const auto& fastest = found.runnable;
     if (!fastest) return std::nullopt;
-    return Mended{{fmt::format("{}, with {}", first.words, way_and_batch(*fastest)), first.set,
-                   fastest->tokens_per_s, fastest->price_usd},
-                  fastest};
+    return Mended{
+        {fmt::format("{}, with {}", first.words, way_and_batch(*fastest, found.runnable_way)),
+         first.set, fastest->tokens_per_s, fastest->price_usd},
+        fastest,
+        found.runnable_way};
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // it does not go with the job
   }
@@ -228,8 +231,8 @@ std::optional<FitChange> fused_loss(const explore::Backend& backend, const json&
   const result::Result* fastest = filled ? &filled->result : &*mended->fastest;
   std::string words = fused->words;
   if (filled) words += " and " + filled->words;
-  FitChange change{fmt::format("{}, with {}", words, way_and_batch(*fastest)), fused->set,
-                   fastest->tokens_per_s, fastest->price_usd,
+  FitChange change{fmt::format("{}, with {}", words, way_and_batch(*fastest, mended->way)),
+                   fused->set, fastest->tokens_per_s, fastest->price_usd,
                    more_samples(backend, *fastest, question.systems, answer.simulated)};
   add_setting_of(*fastest, change);
   const auto best = [](double rate, const std::optional<MoreSamples>& more) {

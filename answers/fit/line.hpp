@@ -27,14 +27,20 @@ struct Gap {
 struct Line {
   std::vector<Candidate> candidates;
   std::size_t at = 0;
-  Gap gap;  ///< above the first that has room
+  Gap gap;                     ///< above the first that has room
+  bool may_have_room = false;  ///< one of them has, or nobody asked
 
   bool runnable() const { return candidates.front().runnable; }
   bool plans() const { return candidates.front().plans; }
   bool open() const { return at < candidates.size(); }
   Candidate& now() { return candidates[at]; }
   const Candidate& now() const { return candidates[at]; }
-  void close() { at = candidates.size(); }
+  void close() {
+    may_have_room = true;
+    at = candidates.size();
+  }
+  /// None of them has room.
+  bool has_no_room() const { return !open() && !may_have_room; }
   /// The candidate at hand has room and trains so many tokens a second, or no more: none of the
   /// smaller ones is tried, and what is between it and the next larger one is left.
   void close_with(double tokens_per_s);

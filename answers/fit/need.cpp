@@ -27,11 +27,13 @@ struct Asked {
   result::Result result;
 };
 
-/// Of each way the smallest micro-batch.
+/// Of each way the smallest micro-batch; of those that take each other's place the last, which
+/// needs least.
 std::vector<const Candidate*> smallest_of(const std::vector<Candidate>& candidates, bool runnable) {
   std::map<std::size_t, const Candidate*> by_way;
   for (const Candidate& one : candidates) {
     if (one.plans || (runnable && !one.runnable)) continue;
+    if (one.instead_of) by_way.erase(*one.instead_of);
     const Candidate*& smallest = by_way[one.way];
     if (!smallest || one.scenario.training.micro_batch < smallest->scenario.training.micro_batch)
       smallest = &one;
@@ -124,7 +126,8 @@ void take_fastest(const explore::Backend& backend, const CandidatesWith& candida
   needs.bounded += found.bounded;
   const auto& fastest = only_runnable ? found.runnable : found.best;
   if (!fastest || fastest->tokens_per_s <= bought.change.tokens_per_s.value_or(0)) return;
-  bought.change.words = words_of(way_and_batch(*fastest), bought.what);
+  bought.change.words = words_of(
+      way_and_batch(*fastest, only_runnable ? found.runnable_way : found.best_way), bought.what);
   bought.change.tokens_per_s = fastest->tokens_per_s;
   bought.result = *fastest;
 }
@@ -157,9 +160,9 @@ FitNeed need_of(const Asked& asked) {
 
 }  // namespace
 
-std::string way_and_batch(const result::Result& result) {
+std::string way_and_batch(const result::Result& result, const std::string& way) {
   const Scenario scenario = explore::scenario_of(result);
-  std::string words = result::way_of(result);
+  std::string words = way.empty() ? result::way_of(result) : way;
   for (const auto& [how, ranks] : {std::pair{"tensor", scenario.parallel.tensor},
                                    std::pair{"pipeline", scenario.parallel.pipeline}})
     if (ranks > 1) words += fmt::format(", {} {}", how, ranks);

@@ -18,9 +18,11 @@ using CandidatesWith =
     std::function<std::vector<Candidate>(const std::vector<std::string>& overrides)>;
 
 /// "zero_offload, micro-batch 4", of a result.
-std::string way_and_batch(const result::Result& result);
+///   way  with the parts that it swaps, as Found has it; "" for none
+std::string way_and_batch(const result::Result& result, const std::string& way = "");
 
-/// Asks of each way what it would need of every tier in its smallest micro-batch, then buys for the
+/// Asks of each way what it would need of every tier in its smallest micro-batch, with what makes
+/// its gradients smaller, then buys for the
 /// few that need least: memory in sizes that the board takes, else the cheapest board that does;
 /// drives while there are places; the cheapest card of the same form that has the memory. What it
 /// buys is simulated; of the cheapest box the fastest way and micro-batch is the answer.

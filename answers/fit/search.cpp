@@ -64,7 +64,7 @@ class Search {
 
   void take_runnable_as_best() {
     found_.best = found_.runnable;
-    found_.best_way.clear();
+    found_.best_way = found_.runnable_way;
   }
 
   /// With plans for less of the machine; what bounds rule out stays out.
@@ -73,7 +73,7 @@ class Search {
     found_.unanswered.clear();
     found_.left_out.clear();
     limit_.reset();
-    for (Line& line : lines_) line.at = 0, line.gap = {};
+    for (Line& line : lines_) line.at = 0, line.gap = {}, line.may_have_room = false;
   }
 
   std::vector<Line*> league(bool runnable) {
@@ -91,9 +91,16 @@ class Search {
     return least;
   }
 
+  /// Not before the way whose place it takes has no room.
+  bool has_its_turn(const Line& line) const {
+    const std::optional<std::size_t> before = line.candidates.front().instead_of;
+    return !before || lines_[*before].has_no_room();
+  }
+
   /// Goes down to the first candidate that is not ruled out; false when there is none. A smaller
   /// micro-batch has no higher bound, so a line ends with the first that is too slow.
   bool ready(Line& line) const {
+    if (!has_its_turn(line)) return false;
     while (line.open() && line.now().most_tokens_per_s == 0.0) ++line.at;
     if (!line.open() || !line.now().most_tokens_per_s) return false;  // ended before it was bounded
     const double most = *line.now().most_tokens_per_s;
@@ -138,7 +145,8 @@ class Search {
   void bound(const std::vector<Line*>& lines) {
     std::vector<Line*> open;
     for (Line* line : lines)
-      if (line->open() && !line->now().most_tokens_per_s) open.push_back(line);
+      if (has_its_turn(*line) && line->open() && !line->now().most_tokens_per_s)
+        open.push_back(line);
     const auto of = [](const Line& line) { return json(next_bounds(line)); };
     share_out(open, of, [this](const json& bounds, Line& line) {
       for (std::size_t i = 0; i < bounds.size(); ++i)
@@ -175,9 +183,14 @@ class Search {
     while (backend_.goes_on()) {
       bound(lines);
       std::vector<Line*> open;
-      for (Line* line : lines)
+      bool turn_to_come = false;  // a line was found to have no room, and another takes its place
+      for (Line* line : lines) {
+        const bool open_before = line->open();
         if (ready(*line)) open.push_back(line);
+        turn_to_come = turn_to_come || (open_before && line->has_no_room());
+      }
       leave_out_long_ones(open);
+      if (open.empty() && turn_to_come) continue;
       if (open.empty()) return;
       std::stable_sort(open.begin(), open.end(), [](const Line* one, const Line* other) {
         if (one->plans() != other->plans()) return other->plans();
@@ -276,7 +289,8 @@ class Search {
     if (best && result.tokens_per_s <= least) return;
     best = result;
     const std::string& way = line.candidates.front().name;
-    if (!line.runnable()) found_.best_way = way.find(" + ") == std::string::npos ? "" : way;
+    (line.runnable() ? found_.runnable_way : found_.best_way) =
+        way.find(" + ") == std::string::npos ? "" : way;
   }
 
   void add_unanswered(const Candidate& one, const explore::Outcome& outcome) {

@@ -11,7 +11,7 @@ namespace spillway::answers {
 /// What a search found.
 struct Found {
   std::optional<result::Result> runnable, best;
-  std::string best_way;                 ///< FitAnswer::best_way
+  std::string runnable_way, best_way;   ///< as FitAnswer has them
   std::vector<std::string> unanswered;  ///< candidates that ended without a result, and why
   std::uint64_t bounded = 0, simulated = 0;
   bool lower_plans = false;  ///< nothing fits with a plan for all of the machine: others were tried

@@ -95,4 +95,30 @@ std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& sce
                       "DeepSpeed's data_types.grad_accum_dtype"};
 }
 
+std::vector<FreeSettings> smaller_gradients_of(const description::Scenario& scenario,
+                                               const std::vector<std::string>& overrides) {
+  const description::Strategy& parts = scenario.strategy;
+  std::vector<FreeSettings> all;
+  if (parts.optimizer.device != description::OptimizerDevice::cpu ||
+      description::has_adapters(scenario.training.method))
+    return all;
+  if (parts.gradients.accumulation == description::Width::fp32)
+    if (auto narrow = narrow_gradients_of(scenario, overrides)) all.push_back(std::move(*narrow));
+  const bool rounded = parts.pinned == description::PinnedPolicy::power_of_two &&
+                       parts.gradients.d2h == description::CopyMemory::pinned;
+  if (!rounded || name_path(overrides, "strategy.gradients.d2h") ||
+      name_path(overrides, "strategy.gradients.pinned"))
+    return all;
+  FreeSettings pageable = all.empty() ? FreeSettings{} : all.back();
+  const auto add = [](std::string& words, const char* more) {
+    words += (words.empty() ? "" : " and ") + std::string(more);
+  };
+  add(pageable.words, "strategy.gradients.d2h pageable and strategy.gradients.pinned exact");
+  add(pageable.such_as, "DeepSpeed's offload_optimizer.pin_memory false");
+  pageable.overrides.insert(pageable.overrides.end(),
+                            {"strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"});
+  all.push_back(std::move(pageable));
+  return all;
+}
+
 }  // namespace spillway::explore

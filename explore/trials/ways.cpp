@@ -96,6 +96,17 @@ std::vector<std::string> shipped_mixes() {
 
 }  // namespace
 
+std::string parts_in_name(const std::vector<std::string>& overrides) {
+  std::string name;
+  for (std::string part : overrides) {
+    constexpr std::string_view strategy = "strategy.";
+    if (part.starts_with(strategy)) part.erase(0, strategy.size());
+    std::replace(part.begin(), part.end(), '=', ' ');
+    name += " + " + part;
+  }
+  return name;
+}
+
 bool is_mix(const std::string& name) {
   const std::vector<std::string> shipped = scenarios::shipped_names("scenarios/examples");
   return !strategies::find_system(name) &&

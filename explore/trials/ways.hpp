@@ -35,6 +35,9 @@ std::vector<Way> ways_of(const std::vector<std::string>& systems,
                          const std::vector<std::string>& mixes, const nlohmann::json& job,
                          const std::vector<std::string>& overrides);
 
+/// What overrides of a strategy swap, behind the name of a way: " + gradients.accumulation fp16".
+std::string parts_in_name(const std::vector<std::string>& overrides);
+
 /// What is wrong with the names of systems that `--system` asks for; none: nothing.
 ///   mixes  whether a name of way_named is one too
 std::vector<description::Complaint> unknown_systems(const std::vector<std::string>& systems,

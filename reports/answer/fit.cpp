@@ -47,6 +47,7 @@ void to_json(json& out, const FitAnswer& answer) {
          {"needs", answer.needs},
          {"runnable", or_null(answer.runnable)},
          {"best", or_null(answer.best)},
+         {"runnable_way", answer.runnable_way},
          {"best_way", answer.best_way},
          {"change", or_null(answer.change)},
          {"more_samples", or_null(answer.more_samples)},
@@ -70,6 +71,7 @@ void from_json(const json& in, FitAnswer& answer) {
   read(in, "needs", answer.needs);
   read(in, "runnable", answer.runnable);
   read(in, "best", answer.best);
+  read(in, "runnable_way", answer.runnable_way);
   read(in, "best_way", answer.best_way);
   read(in, "change", answer.change);
   read(in, "more_samples", answer.more_samples);

@@ -48,8 +48,8 @@ struct FitAnswer {
   /// never holds whole logits, experts as modules, or weights in host memory that is idle.
   std::optional<FitChange> fused_loss{};
   std::optional<double> price_usd;  ///< of the machine as it is asked about
-  /// Of `best`, where it swaps parts of its system: "lohan + pinned exact"; else "".
-  std::string best_way{};
+  /// Of each, where it swaps parts of its system: "lohan + pinned exact"; else empty.
+  std::string runnable_way{}, best_way{};
   std::vector<std::string> untried;  ///< systems that may be faster than `best`
   std::vector<text::Text> notes;
   std::uint64_t bounded = 0, simulated = 0;

@@ -133,8 +133,9 @@ Table best_table(const FitAnswer& answer, std::time_t now) {
     if (says) table.rows.push_back(std::move(row));
   };
   add("system", [&](const Result& r) {
-    const bool swaps = answer.best && &r == &*answer.best && !answer.best_way.empty();
-    return Text(swaps ? answer.best_way : result::way_of(r));
+    const bool runnable = answer.runnable && &r == &*answer.runnable;
+    const std::string& swaps = runnable ? answer.runnable_way : answer.best_way;
+    return Text(swaps.empty() ? result::way_of(r) : swaps);
   });
   for (const FitLine& line : fit_lines(now)) add(line.title, line.of);
   if (answer.answer()->run)
