@@ -2,6 +2,8 @@
 
 #include "answers/fit/purchase.hpp"
 #include "explore/outcome/runs_with.hpp"
+#include "explore/trials/ways.hpp"
+#include "reports/result/way.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "strategies/systems/catalogue.hpp"
 
@@ -17,6 +19,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr const char* micro_batch_key = "training.micro_batch=";
+
 /// A change below that is none.
 constexpr double worth_saying = 1.02;
 
@@ -30,10 +34,14 @@ std::string run_as(const std::string& system) {
   return fmt::format(R"(strategy={{"system": "{}"}})", system);
 }
 
-Step with_system(const Step& step, const std::string& system) {
-  Step both{step.words + " and " + system, step.set, step.micro_batch};
-  both.set.push_back(run_as(system));
+Step with_way(const Step& step, const std::string& name, const std::string& overrides) {
+  Step both{step.words + " and " + name, step.set, step.micro_batch};
+  both.set.push_back(overrides);
   return both;
+}
+
+Step with_system(const Step& step, const std::string& system) {
+  return with_way(step, system, run_as(system));
 }
 
 bool names_system(const Step& step) {
@@ -77,13 +85,24 @@ std::vector<std::uint64_t> larger_memory_of(const description::MachineFile& mach
   return sizes;
 }
 
+/// Of a trainer's own loop that lets nothing wait in host memory: the same where saved tensors do.
+std::optional<explore::Way> offloading_way(const Scenario& now) {
+  if (now.strategy.activations.policy == description::ActivationPolicy::offload)
+    return std::nullopt;
+  for (const explore::Way& way : explore::ways_of({now.strategy.system}, {"none"}))
+    if (way.name.ends_with(result::with_offloading)) return way;
+  return std::nullopt;
+}
+
 void add_memory(const Scenario& now, const Systems& among, std::vector<Step>& steps) {
   const description::MachineFile& machine = now.machine;
   if (machine.gpu.one_memory) return;
+  const std::optional<explore::Way> offloading = offloading_way(now);
   for (const std::uint64_t size : larger_memory_of(machine)) {
     const std::string more = description::to_text(description::Bytes(size));
     const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}};
     steps.push_back(memory);
+    if (offloading) steps.push_back(with_way(memory, offloading->name, offloading->overrides));
     for (const strategies::System* system : other_systems(now, among))
       if (keeps_states_in_memory(*system)) steps.push_back(with_system(memory, system->name));
   }
@@ -169,10 +188,9 @@ struct TriedStep {
 };
 
 Step with_micro_batch(Step step, std::uint64_t micro_batch) {
-  constexpr const char* key = "training.micro_batch=";
-  std::erase_if(step.set, [](const std::string& one) { return one.starts_with(key); });
+  std::erase_if(step.set, [](const std::string& one) { return one.starts_with(micro_batch_key); });
   step.micro_batch = micro_batch;
-  step.set.push_back(key + std::to_string(micro_batch));
+  step.set.push_back(micro_batch_key + std::to_string(micro_batch));
   return step;
 }
 
@@ -375,10 +393,13 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
   FitChange change = change_of(*best);
   if (!more) return change;
   more->changed_tokens_per_s = best->tokens_per_s;
-  for (const std::string& beside_it : more->set)
+  for (const std::string& beside_it : more->set) {
+    // a micro-batch that the change has of its own is the last word on it
+    if (best->step.micro_batch > 0 && beside_it.starts_with(micro_batch_key)) continue;
     if (const auto one = std::find(change.set.begin(), change.set.end(), beside_it);
         one != change.set.end())
       change.set.erase(one);
+  }
   std::vector<Step> smaller;
   const std::vector<TriedStep> alone =
       all_of(backend, answer, {{change.words, change.set}}, simulated, smaller);

@@ -159,15 +159,17 @@ std::vector<std::string> in_host_memory(const description::Strategy& parts) {
 }
 
 /// Says so where the machine's host memory makes a step as fast as drives do, or faster.
+///   with_drives  the best that they do
 void note_host_memory(const explore::Backend& backend, const json& base,
-                      const description::Scenario& scenario, result::Result& best) {
+                      const description::Scenario& scenario, const result::Result& with_drives,
+                      std::vector<text::Text>& notes) {
   const std::vector<std::string> overrides = in_host_memory(scenario.strategy);
   if (overrides.empty()) return;
   std::vector<Trial> trials = {{"host memory", overrides, std::nullopt, ""}};
   try_all(backend, base, trials);
   const Trial& trial = trials.front();
-  if (!trial.fits() || trial.result->tokens_per_s < nearly * best.tokens_per_s) return;
-  best.notes.push_back(text::filled(
+  if (!trial.fits() || trial.result->tokens_per_s < nearly * with_drives.tokens_per_s) return;
+  notes.push_back(text::filled(
       "this machine's host memory has room for all of it: {} tokens/s without a drive and without "
       "wear, with {}",
       {text::number(trial.result->tokens_per_s, text::Quantity::number),
@@ -187,11 +189,15 @@ answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& que
     for (Trial& trial : one.trials)
       if (trial.result) date_prices(*trial.result, question.today);
   const DriveClass* best = found.cheapest();
-  if (!best) return found;
   explore::Backend patient = backend;  // what was found is to be whole, whatever ended the search
   patient.watch = {};
+  if (!best) {
+    if (const Trial* longest = found.longest_lasting())
+      note_host_memory(patient, base, question.scenario, *longest->result, found.notes);
+    return found;
+  }
   found.result = explore::with_what_ifs(patient, *best->enough()->result);
-  note_host_memory(patient, base, question.scenario, *found.result);
+  note_host_memory(patient, base, question.scenario, *found.result, found.result->notes);
   found.certainty = certainty_of(*found.result);
   found.old_prices = old_prices_of(*found.result, question.today);
   return found;

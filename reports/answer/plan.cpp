@@ -27,6 +27,17 @@ const DriveClass* Drives::cheapest() const {
   return best;
 }
 
+const Trial* Drives::longest_lasting() const {
+  const Trial* best = nullptr;
+  for (const DriveClass& one : classes)
+    for (const Trial& trial : one.trials) {
+      if (!trial.fits() || !trial.result->wear || !trial.result->wear->lifetime_years) continue;
+      if (!best || *trial.result->wear->lifetime_years > *best->result->wear->lifetime_years)
+        best = &trial;
+    }
+  return best;
+}
+
 void to_json(json& out, const Largest& largest) {
   out = {{"schema", "spillway/answer/largest/1"},
          {"model", nullptr},
@@ -86,6 +97,7 @@ void to_json(json& out, const Drives& drives) {
          {"result", or_null(drives.result)},
          {"certainty", drives.certainty},
          {"old_prices", drives.old_prices}};
+  put(out, "notes", drives.notes);
 }
 
 void from_json(const json& in, Drives& drives) {
@@ -95,6 +107,7 @@ void from_json(const json& in, Drives& drives) {
   read(in, "counts", drives.counts);
   read(in, "classes", drives.classes);
   read(in, "result", drives.result);
+  read(in, "notes", drives.notes);
   read(in, "certainty", drives.certainty);
   read(in, "old_prices", drives.old_prices);
 }

@@ -43,11 +43,14 @@ struct Drives {
   TrialCounts counts;
   /// With the drives that are enough, and what each next piece of hardware would bring.
   std::optional<result::Result> result;
+  std::vector<text::Text> notes;  ///< where none is enough: what would do without drives
   Certainty certainty;
   std::string old_prices;
 
   /// The class of which enough drives cost least; nullptr: none is enough.
   const DriveClass* cheapest() const;
+  /// Of all that fits the one that lasts longest; nullptr: nothing fits or nothing wears.
+  const Trial* longest_lasting() const;
 };
 
 /// What DeepSpeed makes of the settings that it can run.

@@ -117,16 +117,11 @@ void add_others(view::Document& document, const Drives& drives, const DriveClass
   }
 }
 
-/// Of all that fits the one that lasts longest; nullptr: nothing fits or nothing wears.
-const Trial* longest_lasting(const Drives& drives) {
-  const Trial* best = nullptr;
-  for (const DriveClass& one : drives.classes)
-    for (const Trial& trial : one.trials) {
-      if (!trial.fits() || !trial.result->wear || !trial.result->wear->lifetime_years) continue;
-      if (!best || *trial.result->wear->lifetime_years > *best->result->wear->lifetime_years)
-        best = &trial;
-    }
-  return best;
+/// Whether the number of a class that was tried last is the one: more of them may do it.
+bool is_last_of_its_class(const Drives& drives, const Trial* trial) {
+  return std::any_of(drives.classes.begin(), drives.classes.end(), [trial](const DriveClass& one) {
+    return !one.trials.empty() && trial == &one.trials.back();
+  });
 }
 
 /// How near the drives come that were tried, and what would do.
@@ -135,23 +130,25 @@ Text none_words(const Drives& drives) {
     return filled("Not known: of {} numbers of drives nobody knows whether they do it. ",
                   {view::count(drives.counts.unknown())}) +
            counts_words(drives.counts);
-  const Trial* best = longest_lasting(drives);
+  const Trial* best = drives.longest_lasting();
   if (!best) {
     const Trial& first = drives.classes.front().trials.front();
     return "No number of drives does it: " + first.words + ": " + first.reason + ". " +
            counts_words(drives.counts);
   }
   const double years = *best->result->wear->lifetime_years;
-  Text text = filled(
-      "No number of drives does it. {} last longest: {} of the {} that are asked for, at {} "
-      "tokens/s.",
-      {best->words, view::years(years), view::years(drives.years),
-       view::number(best->result->tokens_per_s)});
+  const bool more_last_longer = is_last_of_its_class(drives, best);
+  Text text = filled("{} {} last longest: {} of the {} that are asked for, at {} tokens/s.",
+                     {more_last_longer ? "None of the numbers of drives that were tried does it."
+                                       : "No number of drives does it.",
+                      best->words, view::years(years), view::years(drives.years),
+                      view::number(best->result->tokens_per_s)});
   if (years < drives.years)
     text += filled(
         " They would last as long if they trained {} of the time, or if each were rated for {} "
         "times the bytes.",
         {view::share(years / drives.years), view::number(drives.years / years)});
+  if (more_last_longer) text += " More of them were not tried and may last long enough: --most.";
   return text + " " + counts_words(drives.counts);
 }
 
@@ -190,7 +187,11 @@ view::Document drives_document(const Drives& drives) {
   document.title = "Drives";
   document.add(trials_table(folded(drives)));
   const DriveClass* best = drives.cheapest();
-  if (!best || !drives.result) return document.say(none_words(drives));
+  if (!best || !drives.result) {
+    document.say(none_words(drives));
+    for (const Text& note : drives.notes) document.say("Note: " + note + ".");
+    return document;
+  }
   document.say(answer_words(*best, drives.classes.size() > 1));
   document.say(old_winner_words(drives, *best));
   const result::Result& enough = *best->enough()->result;
