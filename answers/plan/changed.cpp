@@ -2,7 +2,9 @@
 
 #include "answers/fit/first_change.hpp"
 #include "explore/outcome/outcomes.hpp"
+#include "explore/outcome/runs_with.hpp"
 #include "scenarios/reading/read_scenario.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -26,7 +28,46 @@ std::optional<description::Scenario> scenario_of(const nlohmann::json& base,
   return std::nullopt;
 }
 
+/// Whether "strategy={...}" is of a system of DeepSpeed, with whatever parts.
+bool is_of_deepspeed(const std::string& way) {
+  constexpr std::string_view name = "strategy=";
+  if (!way.starts_with(name)) return false;
+  const nlohmann::json parts = nlohmann::json::parse(way.substr(name.size()), nullptr, false);
+  if (!parts.is_object()) return false;
+  const strategies::System* system = strategies::find_system(parts.value("system", ""));
+  return system && system->program == strategies::Program::deepspeed;
+}
+
 }  // namespace
+
+std::vector<explore::FreeSettings> smaller_gradients_of(const nlohmann::json& base,
+                                                        const std::vector<std::string>& overrides,
+                                                        const std::vector<std::string>& asked) {
+  if (overrides.empty() || !is_of_deepspeed(overrides.front())) return {};
+  static const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
+  try {
+    const description::Scenario own = scenarios::read_scenario(base, overrides, systems).scenario;
+    if (explore::runs_with(own).runnable) return explore::smaller_gradients_of(own, asked);
+  } catch (const description::ScenarioError&) {  // who tries it says what is wrong
+  }
+  return {};
+}
+
+std::vector<answer::Trial> with_smaller_gradients(const PlanQuestion& question,
+                                                  const nlohmann::json& base,
+                                                  const std::vector<answer::Trial>& trials) {
+  std::vector<answer::Trial> all;
+  for (const answer::Trial& trial : trials)
+    for (const explore::FreeSettings& smaller :
+         smaller_gradients_of(base, trial.overrides, question.overrides)) {
+      answer::Trial& other = all.emplace_back();
+      other.words = trial.words + explore::parts_in_name(smaller.overrides);
+      other.overrides = trial.overrides;
+      other.overrides.insert(other.overrides.end(), smaller.overrides.begin(),
+                             smaller.overrides.end());
+    }
+  return all;
+}
 
 std::vector<std::vector<answer::Trial>> changed_trials(const PlanQuestion& question,
                                                        const nlohmann::json& base,
@@ -43,6 +84,8 @@ std::vector<std::vector<answer::Trial>> changed_trials(const PlanQuestion& quest
       std::vector<answer::Trial> more = trials_of(changed, ", " + change.setting);
       std::move(more.begin(), more.end(), std::back_inserter(round));
     }
+    std::vector<answer::Trial> smaller = with_smaller_gradients(question, base, round);
+    std::move(smaller.begin(), smaller.end(), std::back_inserter(round));
   }
   return rounds;
 }

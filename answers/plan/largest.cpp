@@ -53,8 +53,8 @@ struct Ladder {
 /// Ways to train a model, with all that they override.
 struct TrainingWays {
   std::vector<Trial> trials;
-  /// Behind the last of each round: those of the question, then those with settings besides that
-  /// cost nothing.
+  /// Behind the last of each round: those of the question, those of DeepSpeed with smaller
+  /// gradients, then those with settings besides that cost nothing.
   std::vector<std::size_t> ends;
   std::size_t fastest = 0;  ///< where the model is the largest that fits
 
@@ -230,6 +230,7 @@ struct Asked {
 TrainingWays all_ways(const PlanQuestion& question, const std::string& model, const json& base) {
   TrainingWays ways;
   ways.add(ways_to_train(question, model));
+  ways.add(with_smaller_gradients(question, base, ways.trials));
   const TrialsOf with = [&](const PlanQuestion& changed, const std::string& words) {
     return ways_to_train(changed, model, words);
   };

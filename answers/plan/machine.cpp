@@ -1,6 +1,7 @@
 #include "answers/plan/machine.hpp"
 
 #include "answers/fit/change.hpp"
+#include "answers/plan/changed.hpp"
 #include "answers/simulate/simulate.hpp"
 #include "explore/boxes/break_even.hpp"
 #include "explore/remedies/planning.hpp"
@@ -41,17 +42,22 @@ std::vector<explore::CardSplit> splits_of(const PriceList& list, const Way& way)
 }
 
 /// The way in every micro-batch and accumulation.
+///   parts  that it swaps besides
 void add_settings(const MachineQuestion& question, const Way& way, const explore::CardSplit& split,
+                  const std::vector<std::string>& parts,
                   std::vector<explore::BoxSetting>& settings) {
   explore::BoxSetting setting;
   setting.system = way.name;
+  setting.asks_more = !parts.empty();
   setting.overrides = split.of_layers();
   setting.overrides.insert(setting.overrides.begin(), way.overrides);
+  setting.overrides.insert(setting.overrides.end(), parts.begin(), parts.end());
   setting.searched = !question.systems.empty() || !way.plans;
   setting.cards = split.tensor * split.pipeline;
   for (const std::uint64_t batch : question.any_batch() ? batches_of_boxes : question.batches)
     for (const std::uint64_t accumulation : question.accumulations) {
-      setting.words = fmt::format("{}{}, micro-batch {}", way.name, split.name(), batch);
+      setting.words = fmt::format("{}{}{}, micro-batch {}", way.name, explore::parts_in_name(parts),
+                                  split.name(), batch);
       setting.micro_batch = batch;
       setting.accumulation = accumulation;
       settings.push_back(setting);
@@ -70,9 +76,14 @@ BoxNeed need_of(const MachineQuestion& question) {
   json base = need.job;
   if (const auto boxes = boxes_of(question.list); !boxes.empty())
     base["machine"] = machine_of(question.list, boxes.back());
-  for (const Way& way : runnable_ways(question, base, question.overrides))
+  for (const Way& way : runnable_ways(question, base, question.overrides)) {
     for (const explore::CardSplit& split : splits_of(question.list, way))
-      add_settings(question, way, split, need.settings);
+      add_settings(question, way, split, {}, need.settings);
+    std::vector<std::string> all = {way.overrides};
+    all.insert(all.end(), question.overrides.begin(), question.overrides.end());
+    for (const auto& smaller : smaller_gradients_of(base, all, question.overrides))
+      add_settings(question, way, {}, smaller.overrides, need.settings);
+  }
   need.global_batch = question.global_batch;
   need.overrides = question.overrides;
   need.overrides.insert(need.overrides.end(), question.prices.begin(), question.prices.end());

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <set>
 
 namespace spillway::answers {
 
@@ -77,6 +78,25 @@ std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& mo
 /// It fits, or is left out for its speed alone.
 bool may_have_room(const Trial& trial) {
   return trial.fits() || (trial.ruled_out && !trial.times_too_large);
+}
+
+/// Of DeepSpeed's ways that have no room: adds those with smaller gradients that have.
+void add_smaller(const explore::Backend& backend, const PlanQuestion& question, const json& base,
+                 BestSettings& answer) {
+  const auto way_of = [](const Trial& trial) {
+    return trial.words.substr(0, trial.words.find(", micro-batch"));
+  };
+  std::set<std::string> have_room;
+  for (const Trial& trial : answer.trials)
+    if (may_have_room(trial)) have_room.insert(way_of(trial));
+  std::vector<Trial> without;
+  for (const Trial& trial : answer.trials)
+    if (!have_room.contains(way_of(trial)))
+      without.push_back({trial.words, trial.overrides, std::nullopt, ""});
+  std::vector<Trial> trials = with_smaller_gradients(question, base, without);
+  if (trials.empty()) return;
+  try_fastest(backend, base, trials, 1, answer.counts);
+  std::copy_if(trials.begin(), trials.end(), std::back_inserter(answer.trials), may_have_room);
 }
 
 /// Where nothing has room: adds the trials of the first round of settings that cost nothing in
@@ -152,6 +172,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
   answer.model = model;
   answer.trials = trials_of(question, model);
   if (const auto wrong = try_fastest(backend, base, answer.trials, 1, answer.counts)) throw *wrong;
+  add_smaller(backend, question, base, answer);
   add_changed(backend, question, base, answer);
   if (question.any_batch()) try_between(backend, base, answer.trials, answer.counts);
   drop_refused_splits(answer.trials);

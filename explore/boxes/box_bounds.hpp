@@ -17,6 +17,8 @@ struct BoxSetting {
   std::uint64_t micro_batch = 1;
   std::uint64_t accumulation = 1;  ///< micro-batches a step, where the need says no global batch
   std::uint64_t cards = 1;         ///< that share layers; data is by so many
+  bool asks_more =
+      false;  ///< of a user than another of the system, which is taken if nearly as fast
 };
 
 /// What is asked of a box.
