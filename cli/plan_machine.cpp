@@ -77,7 +77,9 @@ void add_plan_machine(CLI::App& plan) {
   verb->add_option("--budget", options->question.budget_usd, "dollars that it may cost at most")
       ->check(positive_number())
       ->required();
-  verb->add_option("--parts", options->parts, "a name of scenarios/parts or a file");
+  verb->add_option("--parts", options->parts,
+                   "cards, boards and drives to choose from: a name of scenarios/parts or a file; "
+                   "else one_box");
   add_prices(*verb, options->prices);
   verb->add_option("--lifetime", options->question.years, "years that its drives have to last")
       ->check(positive_number());

@@ -39,9 +39,13 @@ void settle(ConfigKeys& keys, Architecture& a, const char* heads_key) {
       keys.complain(heads_key, std::to_string(a.heads) + " heads do not divide the width " +
                                    std::to_string(a.hidden));
   }
-  if (a.heads % a.kv_heads != 0)
-    keys.complain("num_key_value_heads", std::to_string(a.kv_heads) + " does not divide the " +
-                                             std::to_string(a.heads) + " heads");
+  if (a.heads % a.kv_heads != 0) {
+    constexpr const char* key = "num_key_value_heads";
+    const bool missing = keys.asked(key) && !keys.has(key);
+    keys.complain(key, (missing ? "is missing, and the " : "") + std::to_string(a.kv_heads) +
+                           (missing ? " that this type has without it do not" : " does not") +
+                           " divide the " + std::to_string(a.heads) + " heads");
+  }
   if (a.tied_embeddings && a.head_bias)
     keys.complain("tie_word_embeddings", "a tied head with a bias is not supported");
   if (a.ffn == 0) keys.complain("intermediate_size", "leaves a feed-forward without columns");

@@ -8,9 +8,17 @@ namespace spillway::reports {
 
 namespace {
 
-/// "; runs with DeepSpeed".
+/// "; runs with DeepSpeed", and what that asks of the trainer.
 std::string runs_with_words(const result::Result& result) {
-  return result.runs_with ? "; runs with " + result.runs_with->program : "";
+  if (!result.runs_with) return "";
+  const nlohmann::json::json_pointer policy("/strategy/activations/policy");
+  const bool checkpoints_leave = result.scenario.contains(policy) &&
+                                 result.scenario.at(policy) == "checkpoint_host" &&
+                                 result.runs_with->program.starts_with("DeepSpeed");
+  return "; runs with " + result.runs_with->program +
+         (checkpoints_leave ? ", in trainers that call deepspeed.checkpointing: those of Hugging "
+                              "Face keep checkpoints on the GPU"
+                            : "");
 }
 
 }  // namespace

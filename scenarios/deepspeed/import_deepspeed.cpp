@@ -294,7 +294,13 @@ class Import {
     else if (!steps)
       steps = open;
     const std::uint64_t product = *micro * steps.value_or(1) * ranks;
-    if (product != total)
+    if (total % (*micro * steps.value_or(1)) != 0)
+      keys_.complain(
+          "/train_batch_size",
+          fmt::format("{} samples do not split over {} GPUs: DeepSpeed stops there", total, ranks),
+          "make it a multiple of the GPUs, or say how many there are with --set "
+          "parallel.data=N");
+    else if (product != total)
       note(
           fmt::format("train_batch_size: {} samples are micro-batch {} x accumulation {} on {:.3g} "
                       "GPUs; on {} a step has {}",

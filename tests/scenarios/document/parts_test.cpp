@@ -85,6 +85,9 @@ TEST(PartCatalogue, SaysWhatItDoesNotKnow) {
   // cards of other memory, whatever else their names have in common
   for (const char* card : {"4060", "RTX 5070", "4070 super", "5060"})
     EXPECT_EQ(complaints_of([&] { find_part(PartKind::gpu, card); }).find("no \""), 0u) << card;
+  for (const char* card : {"5060ti", "RTX5060Ti", "5060 Ti"})
+    EXPECT_EQ(part_at(PartKind::gpu, find_part(PartKind::gpu, card).index).name, "RTX 5060 Ti 16GB")
+        << card;
   EXPECT_FALSE(complaints_of([] { find_part(PartKind::gpu, ""); }).empty());
   EXPECT_FALSE(complaints_of([] { find_part(PartKind::drive, "3T"); }).empty());
 }
