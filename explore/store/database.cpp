@@ -32,6 +32,10 @@ constexpr int between_calls = 100'000;
       throw description::DeviceError(file +
                                      ": cannot be written, nor what SQLite keeps beside it; copy "
                                      "it to a folder that may be written");
+    case SQLITE_FULL:
+      throw description::DeviceError(file +
+                                     ": no space left for it (ENOSPC); what was explored is kept: "
+                                     "free space there, then give the same command again");
     default:
       throw description::DeviceError(file + ": " + what + (why == what ? "" : ": " + why));
   }

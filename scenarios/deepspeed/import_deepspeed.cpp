@@ -298,8 +298,7 @@ class Import {
       keys_.complain(
           "/train_batch_size",
           fmt::format("{} samples do not split over {} GPUs: DeepSpeed stops there", total, ranks),
-          "make it a multiple of the GPUs, or say how many there are with --set "
-          "parallel.data=N");
+          "make it a multiple of the GPUs, or name the machine that it is for");
     else if (product != total)
       note(
           fmt::format("train_batch_size: {} samples are micro-batch {} x accumulation {} on {:.3g} "
