@@ -29,7 +29,7 @@ struct ShowOptions {
 /// The space that is asked for, or the last one.
 std::int64_t space_in(explore::Store& store, const std::string& file, std::int64_t asked) {
   const std::vector<explore::SpaceRow> spaces = store.spaces();
-  if (spaces.empty()) refuse(file, "has no space yet", "explore one");
+  if (spaces.empty()) refuse(file, "holds no search space yet", "explore one into it");
   if (asked == 0) return spaces.back().space;
   const bool known = std::any_of(spaces.begin(), spaces.end(),
                                  [&](const auto& one) { return one.space == asked; });

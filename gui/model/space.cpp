@@ -99,7 +99,7 @@ SpacePoints read_space_points(const std::string& database) {
     explore::Store store(database, explore::Database::Access::read);
     const std::vector<explore::SpaceRow> spaces = store.spaces();
     if (spaces.empty()) {
-      read.trouble = "the database has no space yet";
+      read.trouble = "the database holds no search space yet";
       return read;
     }
     read.space = spaces.back();
