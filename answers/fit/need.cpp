@@ -28,11 +28,14 @@ struct Asked {
 };
 
 /// Of each way the smallest micro-batch; of those that take each other's place the last, which
-/// needs least.
-std::vector<const Candidate*> smallest_of(const std::vector<Candidate>& candidates, bool runnable) {
+/// needs least, or the first.
+enum class Takes { last, first };
+std::vector<const Candidate*> smallest_of(const std::vector<Candidate>& candidates, bool runnable,
+                                          Takes takes) {
   std::map<std::size_t, const Candidate*> by_way;
   for (const Candidate& one : candidates) {
     if (one.plans || (runnable && !one.runnable)) continue;
+    if (one.instead_of && takes == Takes::first) continue;
     if (one.instead_of) by_way.erase(*one.instead_of);
     const Candidate*& smallest = by_way[one.way];
     if (!smallest || one.scenario.training.micro_batch < smallest->scenario.training.micro_batch)
@@ -171,9 +174,9 @@ std::string way_and_batch(const result::Result& result, const std::string& way) 
 
 Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& candidates,
                const CandidatesWith& candidates_with, std::uint64_t& simulated) {
-  std::vector<const Candidate*> smallest = smallest_of(candidates, true);
+  std::vector<const Candidate*> smallest = smallest_of(candidates, true, Takes::last);
   const bool only_runnable = !smallest.empty();
-  if (smallest.empty()) smallest = smallest_of(candidates, false);
+  if (smallest.empty()) smallest = smallest_of(candidates, false, Takes::last);
   std::vector<Asked> asked = asked_of(backend, smallest, simulated);
   std::stable_sort(asked.begin(), asked.end(), [](const Asked& one, const Asked& other) {
     return missing(one.result) < missing(other.result);
@@ -198,7 +201,7 @@ Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& ca
 std::vector<text::Text> passed_over(const explore::Backend& backend,
                                     const std::vector<Candidate>& candidates,
                                     const std::string& system, std::uint64_t& simulated) {
-  std::vector<const Candidate*> smallest = smallest_of(candidates, true);
+  std::vector<const Candidate*> smallest = smallest_of(candidates, true, Takes::first);
   std::erase_if(smallest, [&](const Candidate* one) {
     const description::Strategy& strategy = one->scenario.strategy;
     return strategy.system == system || strategy.optimizer.home != description::Home::host;
