@@ -6,6 +6,7 @@
 #include "scenarios/reading/read_scenario.hpp"
 #include "strategies/systems/catalogue.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -61,7 +62,9 @@ std::vector<answer::Trial> with_smaller_gradients(const PlanQuestion& question,
     for (const explore::FreeSettings& smaller :
          smaller_gradients_of(base, trial.overrides, question.overrides)) {
       answer::Trial& other = all.emplace_back();
-      other.words = trial.words + explore::parts_in_name(smaller.overrides);
+      other.words = trial.words;
+      other.words.insert(std::min(other.words.find(", micro-batch"), other.words.size()),
+                         explore::parts_in_name(smaller.overrides));
       other.overrides = trial.overrides;
       other.overrides.insert(other.overrides.end(), smaller.overrides.begin(),
                              smaller.overrides.end());

@@ -78,8 +78,11 @@ bool Steps::go_on() {
   first_measured_ = warmup_ + 1;
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;
-  const bool one_is_enough = measured_ == 1 && period_ == 1 && !machine_.met_full_cache();
-  steady_ = !machine_.exact_time() || one_is_enough || repeats();
+  const bool met_full = machine_.met_full_cache();
+  const bool alone = measured_ == 1 && period_ == 1 && !met_full;
+  // caches were full before the first two, whatever they left of them: alike says nothing
+  const bool says_something = !met_full || done > 2;
+  steady_ = !machine_.exact_time() || (says_something && (alone || repeats()));
   if (steady_ || done < most_steps) return !steady_;
   // the mean of many says more than that of the last few
   first_measured_ = std::min(first_measured_, std::max(warmup_, done - most_steps / 2) + 1);

@@ -17,7 +17,8 @@ namespace spillway::strategies {
 /// Counts the steps of a run and lets all ranks begin each one together. Updates that no step waits
 /// for keep time of their own, of many steps: two steps that are alike say nothing about the next,
 /// and where time is exact at least ten are measured; those that never repeat, by whole cycles. One
-/// step alone is measured only if it met no full cache of a drive, which the next may find emptier.
+/// step alone is measured only if it met no full cache of a drive, which the next may find emptier;
+/// the first two find it so in any case (Machine::met_full_cache).
 /// On a machine that folds micro-batches each step runs a few of them, and looks whether those in
 /// its middle are equal and stand for the others; where they are not, the run ends.
 class Steps {
