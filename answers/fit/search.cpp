@@ -3,6 +3,7 @@
 #include "answers/fit/line.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace spillway::answers {
@@ -51,6 +52,7 @@ class Search {
   void play_both(bool only_runnable, const std::function<void(const Found& so_far)>& on_runnable) {
     play(true);
     play_between(true);
+    step_down();
     if (found_.runnable && on_runnable) on_runnable(found_);
     limit_ = found_.simulated + most_of_others;
     if (!only_runnable) {
@@ -235,6 +237,22 @@ class Search {
     }
   }
 
+  /// Of what people can run: smaller micro-batches, as long as they are faster, as they may be
+  /// where what samples bring along, and not the cards, sets the pace.
+  void step_down() {
+    while (fastest_runnable_ && fastest_runnable_->candidates.size() > 1 && backend_.goes_on()) {
+      const std::uint64_t batch = explore::scenario_of(*found_.runnable).training.micro_batch;
+      if (batch == 1) return;
+      const Line& line = *fastest_runnable_;
+      const Candidate smaller = line.candidates.front().with_batch(std::bit_floor(batch - 1));
+      const auto outcomes = outcomes_of({smaller.scenario});
+      const auto& result = outcomes.front().result;
+      if (!result || !result->feasible() || result->tokens_per_s <= found_.runnable->tokens_per_s)
+        return;
+      found_.runnable = result;
+    }
+  }
+
   std::vector<explore::Outcome> outcomes_of(const std::vector<Scenario>& scenarios) {
     found_.simulated += scenarios.size();
     return explore::simulate_all(backend_, scenarios, 0, explore::default_limit_s,
@@ -288,6 +306,7 @@ class Search {
       least *= moves_nothing(result) ? nearly : 1 / nearly;
     if (best && result.tokens_per_s <= least) return;
     best = result;
+    if (line.runnable()) fastest_runnable_ = &line;
     const std::string& way = line.candidates.front().name;
     (line.runnable() ? found_.runnable_way : found_.best_way) =
         way.find(" + ") == std::string::npos ? "" : way;
@@ -305,7 +324,8 @@ class Search {
   const explore::Backend& backend_;
   std::vector<Line> lines_;
   Found found_;
-  std::optional<std::uint64_t> limit_;  ///< of found_.simulated
+  const Line* fastest_runnable_ = nullptr;  ///< of found_.runnable
+  std::optional<std::uint64_t> limit_;      ///< of found_.simulated
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ struct Found {
 /// Simulates candidates in the order of their bounds, those that people can run first, until no
 /// bound is 2 % above the fastest: of each way from the largest micro-batch down to the first that
 /// fits, then half a dozen between it and the next larger one, where steps that take no longer
-/// would make the way 2 % faster than the fastest. Plans are for all of the machine; plans for less
+/// would make the way 2 % faster than the fastest; of the fastest that people can run smaller ones
+/// too, as long as they are faster. Plans are for all of the machine; plans for less
 /// are tried of the fastest, and of all where nothing fits. Systems that plan for each tensor take
 /// as long as all others together: they are tried where nothing else fits, in micro-batches of 4
 /// and 1. What nobody can run gets a dozen simulations and that half a dozen.
