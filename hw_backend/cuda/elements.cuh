@@ -21,6 +21,8 @@ namespace spillway::hw_backend::on_device {
 __device__ inline float float_of(std::uint32_t bits) { return __uint_as_float(bits); }
 __device__ inline std::uint32_t bits_of(float value) { return __float_as_uint(value); }
 
+__device__ inline float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
 /// The instruction makes one NaN of all.
 __device__ inline float fp16_to_fp32(std::uint16_t half) {
   if ((half & 0x7FFFu) > 0x7C00u)

@@ -15,8 +15,6 @@ constexpr float inverse_root_2_pi = 0.39894228f;
 constexpr float root_2_over_pi = 0.79788456f;
 constexpr float cubic = 0.044715f;
 
-__device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-
 template <Activation activation>
 __device__ float value_of(float x) {
   if constexpr (activation == Activation::silu) return x * sigmoid(x);

@@ -8,8 +8,6 @@ namespace on_device {
 
 namespace {
 
-__device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-
 /// A token's softmax: of its experts, or of all.
 struct Softened {
   float largest, sum;
