@@ -74,10 +74,22 @@ TEST(FitChange, NarrowsGradientsBeforeItSellsMemory) {
   FitQuestion question = about("qwen2.5-32b", {"3090x2", "128G", "2Tx2"});
   question.runnable = true;
   const FitAnswer answer = fit(sim(), question);
-  EXPECT_FALSE(answer.runnable);
-  ASSERT_TRUE(answer.change);
-  EXPECT_THAT(answer.change->set, testing::ElementsAre("strategy.gradients.accumulation=fp16"));
-  EXPECT_EQ(answer.change->price_usd, answer.price_usd);
+  ASSERT_TRUE(answer.runnable);
+  EXPECT_EQ(answer.runnable_way, "zero_infinity + gradients.accumulation fp16");
+  EXPECT_EQ(answer.runnable->price_usd, answer.price_usd);
+}
+
+// With a drive something else fits too, four times as slow.
+TEST(FitChange, NarrowsGradientsAlsoWhereSomethingSlowerFits) {
+  FitQuestion question = about("llama-3.1-8b", {"4090", "192G", "2T"});
+  question.runnable = true;
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable);
+  EXPECT_EQ(answer.runnable_way, "zero_offload + gradients.accumulation fp16");
+  question.overrides = {"strategy.gradients.accumulation=fp32"};
+  const FitAnswer wide = fit(sim(), question);
+  ASSERT_TRUE(wide.runnable);
+  EXPECT_LT(3 * wide.runnable->tokens_per_s, answer.runnable->tokens_per_s);
 }
 
 // An 8B's activations in host memory cost less time than what makes them again.
