@@ -1,6 +1,7 @@
 #include "answers/calibrate/calibrate.hpp"
 
 #include "answers/calibrate/card_names.hpp"
+#include "answers/calibrate/drive_names.hpp"
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
 #include "scenarios/document/read_machine.hpp"
@@ -171,6 +172,33 @@ TEST(Calibration, TakesTheDriveOfAStorageThatWearsOutFirst) {
                                Field(&answer::KeptParameter::file, "fresh.json"),
                                Field(&answer::KeptParameter::why, HasSubstr("worn.json")))));
   }
+}
+
+// The file counts what was written against the rating: another drive may say that more is used up.
+TEST(Calibration, TakesTheDriveWithLeastLeftByWhatTheFileCounts) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  const Evidence written = of_drive("written.json", 30, 800e12, 2e12);
+  const Evidence used = of_drive("used.json", 50, 300e12, 2e12);
+  for (const auto& order : {std::vector{written, used}, std::vector{used, written}}) {
+    const answer::Calibration both = with(machine, order);
+    EXPECT_NEAR(static_cast<double>(again(both).storage[0].endurance->written.value()), 800e12, 1);
+    EXPECT_THAT(both.kept, ElementsAre(Field(&answer::KeptParameter::file, "used.json")));
+  }
+  // of drives that the rating is not of, what they say themselves: 320 TB and 300 TB left
+  const Evidence one = of_drive("one.json", 20, 80e12, 4e12);
+  const Evidence other = of_drive("other.json", 50, 300e12, 4e12);
+  EXPECT_NEAR(
+      static_cast<double>(again(with(machine, {one, other})).storage[0].endurance->written.value()),
+      300e12, 1);
+}
+
+TEST(DriveNames, OfThePartsAreThoseThatDrivesSay) {
+  EXPECT_TRUE(names_drive("Samsung SSD 990 PRO 2TB", "990 PRO 2TB"));
+  EXPECT_TRUE(names_drive("CT2000T705SSD3", "T705 2TB"));
+  EXPECT_TRUE(names_drive("WD_BLACK SN8100 2000GB", "SN8100 2TB"));
+  EXPECT_TRUE(names_drive("INTEL SSDPF2KX038TZ", "D7-P5510 3.84TB"));
+  EXPECT_FALSE(names_drive("SAMSUNG MZQL23T8HCLS-00A07", "D7-P5510 3.84TB"));
+  EXPECT_FALSE(names_drive("Samsung SSD 980 PRO 2TB", "990 PRO 2TB"));
 }
 
 TEST(Calibration, RatesNoDriveByTheFirstPercentOfItsLife) {

@@ -92,6 +92,47 @@ TEST(FitChange, NarrowsGradientsAlsoWhereSomethingSlowerFits) {
   EXPECT_LT(3 * wide.runnable->tokens_per_s, answer.runnable->tokens_per_s);
 }
 
+// With two samples the link has more to carry than kernels hide.
+TEST(Fit, TakesASmallerMicroBatchWhereItIsFaster) {
+  FitQuestion question = about("qwen3-8b", {"4090", "64G", "2T"});
+  question.overrides = {"training.method=lora", "training.loss=fused",
+                        "training.fused_kernels=true"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable);
+  EXPECT_EQ(answer.runnable->scenario.at("training").at("micro_batch"), 1);
+  question.overrides.emplace_back("training.micro_batch=2");
+  const FitAnswer larger = fit(sim(), question);
+  ASSERT_TRUE(larger.runnable);
+  EXPECT_LT(larger.runnable->tokens_per_s, answer.runnable->tokens_per_s);
+}
+
+// 32 GiB have no room for what backward needs of a 14B; without it kernels run again.
+TEST(FitChange, OffersMemoryForActivations) {
+  FitQuestion question = about("phi-4", {"3090", "32G", "1T"});
+  question.overrides = {"training.method=lora", "training.lora.base=nf4"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable && answer.change && answer.change->tokens_per_s);
+  EXPECT_EQ(result::way_of(*answer.runnable), "resident with recomputation");
+  EXPECT_THAT(answer.change->words, testing::HasSubstr("resident with activation offloading"));
+  EXPECT_GT(*answer.change->tokens_per_s, 1.2 * answer.runnable->tokens_per_s);
+}
+
+// The change is said with the micro-batch that it was simulated with, and fits with it.
+TEST(FitChange, KeepsItsMicroBatchBesideMoreSamples) {
+  FitQuestion question = about("llama-3.1-8b", {"3090", "64G", "2T"});
+  question.runnable = true;
+  question.overrides = {"training.loss=fused", "training.fused_kernels=true"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable && answer.more_samples && answer.change);
+  const auto changed =
+      scenarios::read_scenario(answer.runnable->scenario, answer.change->set,
+                               explore::known_systems(), scenarios::Refuse::what_cannot_run);
+  const result::Result alone = explore::simulate(sim(), changed.scenario);
+  ASSERT_TRUE(alone.feasible());
+  ASSERT_TRUE(answer.change->tokens_per_s);
+  EXPECT_NEAR(alone.tokens_per_s, *answer.change->tokens_per_s, 0.005 * alone.tokens_per_s);
+}
+
 // An 8B's activations in host memory cost less time than what makes them again.
 TEST(FitChange, TriesActivationsInHostMemory) {
   FitQuestion question = about("llama-3.1-8b", {"4090", "128G", "2T"});

@@ -79,6 +79,19 @@ TEST(PlanSettings, TriesMicroBatchesBetweenPowersOfTwoUnlessSomeAreNamed) {
   EXPECT_EQ(named.trials.size(), 2u);
 }
 
+TEST(PlanSettings, NarrowsGradientsWhereDeepSpeedsOwnHaveNoRoom) {
+  PlanQuestion question;
+  question.machine = "gaming_4090";
+  question.models = {"llama-3.1-8b"};
+  question.systems = {"zero_offload"};
+  question.overrides = {"machine.host.memory=\"192 GiB\""};
+  question.runnable = true;
+  const answer::BestSettings found = settings(sim(), question, question.models.front(), {});
+  ASSERT_TRUE(found.best_trial());
+  EXPECT_EQ(found.best_trial()->words, "zero_offload + gradients.accumulation fp16, micro-batch 2");
+  ASSERT_TRUE(found.deepspeed);
+}
+
 // Slideformer has no maintained program either: what people could run is left out, not refused.
 TEST(PlanMachine, BuysACheaperBoxWhereAMicroBatchBetweenPowersOfTwoIsEnough) {
   MachineQuestion question;

@@ -279,6 +279,13 @@ TEST(MachineDocument, HoldsWhatADayBringsAndWhatItCosts) {
 
 TEST(RemedyDocument, HoldsItsResult) {
   answer::Remedy remedy{"less", {"training.micro_batch=2"}, some()};
+  answer::Remedy to_host = remedy;
+  to_host.result.runs_with = result::RunsWith{"DeepSpeed", true};
+  EXPECT_EQ(view::words(remedy_words("it", to_host.result)).find("Hugging Face"),
+            std::string::npos);
+  to_host.result.scenario["strategy"]["activations"]["policy"] = "checkpoint_host";
+  EXPECT_THAT(view::words(remedy_words("it", to_host.result)),
+              HasSubstr("those of Hugging Face keep checkpoints on the GPU"));
   const view::Document document = remedy_document(remedy, "a.json", {});
   EXPECT_TRUE(holds(document, rate, Quantity::number));
   EXPECT_TRUE(holds(document, step, Quantity::seconds));

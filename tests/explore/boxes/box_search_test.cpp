@@ -212,6 +212,24 @@ TEST(BoxSearch, TakesTheBudgetAsTheMostThatABoxMayCost) {
   EXPECT_EQ(find_box(sim(), list, need(1e15, 719.99), 1).boxes, 0u);
 }
 
+// Gradients of 16 bits are a little faster, and another that nobody has to ask for does it too.
+TEST(BoxSearch, TakesWhatAsksMoreOnlyWhereItIsATenthFaster) {
+  BoxNeed asked = need(1, 1e9);
+  asked.settings.resize(4);  // none that needs drives
+  std::erase_if(asked.settings, [](const BoxSetting& one) { return one.system != "zero_offload"; });
+  BoxSetting narrow = asked.settings.front();
+  narrow.words = "narrow";
+  narrow.asks_more = true;
+  narrow.overrides.emplace_back("strategy.gradients.accumulation=fp16");
+  asked.settings.insert(asked.settings.begin(), narrow);
+  asked.settings.resize(2);
+  const BoxSearch found = find_box(sim(), small_list(), asked, 1000);
+  ASSERT_TRUE(found.answer);
+  EXPECT_EQ(found.answer->setting, 1u);
+  asked.settings.front().asks_more = false;
+  EXPECT_EQ(find_box(sim(), small_list(), asked, 1000).answer->setting, 0u);
+}
+
 TEST(BoxSearch, KeepsTheSamplesOfAStep) {
   BoxNeed asked = need(1, 3000);
   asked.settings.clear();

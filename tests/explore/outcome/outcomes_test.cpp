@@ -1,5 +1,7 @@
 #include "explore/outcome/outcomes.hpp"
 #include "scenarios/description/bugs.hpp"
+#include "scenarios/json/shipped.hpp"
+#include "scenarios/reading/read_scenario.hpp"
 #include "strategies/counting/counting_machine.hpp"
 
 #include <gtest/gtest.h>
@@ -7,6 +9,9 @@
 
 #include <chrono>
 #include <csignal>
+
+#include "tests/explore/simulator.hpp"
+#include "tests/scenarios/temporary_files.hpp"
 
 namespace spillway::explore {
 namespace {
@@ -130,6 +135,24 @@ TEST(SimulateAll, GivesTheResultOfTheSameRunInThisProcess) {
 TEST(Simulate, ThrowsWhatTheBackendThrows) {
   EXPECT_THROW(simulate(moody(), named("complains")), description::ScenarioError);
   EXPECT_THROW(simulate(moody(), named("breaks")), description::InternalError);
+}
+
+// A drive's cache is full when the first two steps begin; each step that leaves the drive alone for
+// a while makes room for the next.
+TEST(Simulate, OneMeasuredStepIsAsLongAsThoseBehindIt) {
+  const auto seconds = [](std::uint64_t steps) {
+    const nlohmann::json scenario = {
+        {"extends", scenarios::shipped_file("scenarios/examples", "mix_8b_workstation")},
+        {"training", {{"micro_batch", 16}}},
+        {"strategy", {{"activations", {{"swap_bytes", 93'683'974'144}}}}},
+        {"run", {{"steps", steps}}}};
+    const scenarios::TemporaryFiles files;
+    const auto read = scenarios::read_scenario(
+        std::filesystem::path(files.write("a.json", scenario.dump())), {}, known_systems());
+    return simulate(sim(), read.scenario).step_time_s;
+  };
+  const double many = seconds(4);
+  EXPECT_NEAR(seconds(1), many, 0.005 * many);
 }
 
 }  // namespace

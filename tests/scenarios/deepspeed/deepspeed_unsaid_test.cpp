@@ -40,6 +40,12 @@ Exported exported(const std::string& keys, bool nearest = false,
   return export_deepspeed(resolved.scenario, test_systems(), options);
 }
 
+TEST(ImportDeepSpeed, RefusesABatchThatNoNumberOfGpusShares) {
+  // 3 on each of two make 6, and 7 are 3 on 2.33
+  EXPECT_THAT(complaints_of([] { import(R"({"train_batch_size": 7})"); }),
+              HasSubstr("7 samples do not split over 2 GPUs: DeepSpeed stops there"));
+}
+
 TEST(ImportDeepSpeed, SaysThatAutocastMultipliesIn16Bits) {
   EXPECT_THAT(notes(R"({"torch_autocast": {"enabled": true, "dtype": "bfloat16"}})"),
               Contains("torch_autocast: products run in 16 bits there, with weights in fp32; here "

@@ -67,6 +67,20 @@ TEST(Evidence, OfFioAreTheRatesOfLargeRequestsAndWhatAMixCosts) {
   EXPECT_THAT(text::words(fio.notes[0]), HasSubstr("randread of 4.00 KiB"));
 }
 
+// What is left of a group is not what its jobs move together.
+TEST(Evidence, OfFioNamesAJobThatFailedAndLeavesItsGroupOut) {
+  const Written file(R"({"fio version":"fio-3.33","jobs":[
+    {"jobname":"r","groupid":0,"error":0,"job options":{"rw":"read","bs":"1M","iodepth":"32",
+     "direct":"1"},"read":{"bw_bytes":6600000000},"write":{"bw_bytes":0}},
+    {"jobname":"w1","groupid":1,"error":28,"job options":{"rw":"write","bs":"1M","direct":"1"}},
+    {"jobname":"w2","groupid":1,"error":0,"job options":{"rw":"write","bs":"1M","iodepth":"32",
+     "direct":"1"},"read":{"bw_bytes":0},"write":{"bw_bytes":1000000000}}]})");
+  const Evidence fio = read_evidence(file.path());
+  EXPECT_THAT(fio.readings, ElementsAre(Field(&Reading::path, "storage.read")));
+  ASSERT_THAT(fio.notes, SizeIs(1));
+  EXPECT_THAT(text::words(fio.notes[0]), HasSubstr("job w1 ended with error 28 (No space left"));
+}
+
 TEST(Evidence, OfFioHasNoNegativeRates) {
   const Written file(R"({"fio version":"fio-3.33","jobs":[{"jobname":"r","error":0,
     "job options":{"rw":"read","bs":"1M"},"read":{"bw_bytes":-675},"write":{"bw_bytes":0}}]})");
