@@ -130,15 +130,15 @@ bool is_another_card(const Part& part, const std::vector<std::string>& asked) {
   });
 }
 
-/// "5060ti" is "5060 ti".
-std::string with_suffix_apart(const std::string& text) {
-  static const std::regex suffix("([0-9]{4})(ti|super|xtx?)", std::regex::icase);
-  return std::regex_replace(text, suffix, "$1 $2 ");
+/// "RTX5060Ti" is "RTX 5060 Ti".
+std::string with_number_apart(const std::string& text) {
+  static const std::regex number("(rtx)?([0-9]{4})(ti|super|xtx?)", std::regex::icase);
+  return std::regex_replace(text, number, "$1 $2 $3 ");
 }
 
 /// All that the words may mean: by name, else by words in a name.
 std::vector<std::size_t> meant_by(const PriceList& list, PartKind kind, const std::string& text) {
-  const auto asked = words(kind == PartKind::gpu ? with_suffix_apart(text) : text);
+  const auto asked = words(kind == PartKind::gpu ? with_number_apart(text) : text);
   if (asked.empty()) return {};
   auto found = parts_that(list, kind, [&](const Part& part) { return is_called(part, asked); });
   if (found.empty())
