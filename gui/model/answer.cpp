@@ -39,6 +39,7 @@ void take_result(result::Result result, Answer& answer) {
   answer.steps = answer::what_ifs_of(*answer.result);
   answer.state = Answer::State::exact;
   answer.stale = false;
+  answer.way.clear();
   answer.way_before.clear();
   answer.failure.clear();
   answer.too_small.clear();
@@ -94,6 +95,7 @@ std::vector<Change> changes_of(const answer::FitAnswer& fit) {
 void take_fit(const answer::FitAnswer& fit, Answer& answer) {
   answer.state = Answer::State::exact;
   if (const result::Result* shown = fit.answer()) take_result(*shown, answer);
+  answer.way = fit.runnable ? fit.runnable_way : fit.best_way;
   if (fit.runnable && fit.best && json(*fit.runnable) != json(*fit.best)) answer.other = fit.best;
   answer.why_not = fit.why_not;
   if (!answer.result && answer.why_not.empty()) answer.why_not = "nothing fits";

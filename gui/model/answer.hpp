@@ -35,6 +35,7 @@ struct Answer {
   std::vector<Setting> settings;
   std::vector<Step> steps;              ///< the shortest step first
   std::vector<Change> changes;          ///< remedies, or what helps most
+  std::string way;  ///< of a search: what its system swaps, "lohan + pinned exact"; else empty
   std::optional<result::Result> other;  ///< of a search: the fastest, where nobody can run it today
   std::vector<text::Text> notes;
 

@@ -203,7 +203,7 @@ QString second_line_of(const Answer& answer) {
     return text.startsWith("Does not fit: ") ? text.mid(14) : text;
   }
   QStringList parts;
-  QString way = qt(r.system);
+  QString way = qt(answer.way.empty() ? r.system : answer.way);
   if (r.runs_with) way += ", runs with " + qt(r.runs_with->program);
   parts << way;
   if (const std::string limit = result::limited_by(r); !limit.empty())

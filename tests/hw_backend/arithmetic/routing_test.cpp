@@ -13,6 +13,7 @@ using Counts = std::vector<std::uint64_t>;
 
 models::Architecture with_experts(std::uint64_t experts, std::uint64_t chosen) {
   models::Architecture a;
+  a.router_rule = models::RouterRule::softmax_of_chosen;
   a.experts = experts;
   a.experts_per_token = chosen;
   return a;
