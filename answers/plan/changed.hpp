@@ -12,8 +12,8 @@ namespace spillway::answers {
 using TrialsOf = std::function<std::vector<answer::Trial>(const PlanQuestion& question,
                                                           const std::string& with)>;
 
-/// What makes the gradients of a way smaller that DeepSpeed can run, as explore::smaller_gradients_of;
-/// nothing of other ways.
+/// What makes the gradients of a way smaller that DeepSpeed can run, as
+/// explore::smaller_gradients_of; nothing of other ways.
 ///   base       what trials override
 ///   overrides  the way's, "strategy={...}" first, and all others
 ///   asked      those of the user, which stay

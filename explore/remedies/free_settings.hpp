@@ -36,8 +36,8 @@ std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& sce
                                                 const std::vector<std::string>& overrides = {});
 
 /// What makes gradients smaller that wait in host memory for an update by the CPU, each more than
-/// the one before: as narrow_gradients_of; then pageable ones as well, whose buffers are not rounded
-/// up to a power of two. Without what the user says, and what the scenario has already.
+/// the one before: as narrow_gradients_of; then pageable ones as well, whose buffers are not
+/// rounded up to a power of two. Without what the user says, and what the scenario has already.
 std::vector<FreeSettings> smaller_gradients_of(const description::Scenario& scenario,
                                                const std::vector<std::string>& overrides = {});
 
