@@ -33,8 +33,8 @@ struct Answer {
   text::Text why_not;     ///< of a search in which nothing fits
   std::string too_small;  ///< of a bound: the tier that cannot hold it
   std::vector<Setting> settings;
-  std::vector<Step> steps;              ///< the shortest step first
-  std::vector<Change> changes;          ///< remedies, or what helps most
+  std::vector<Step> steps;      ///< the shortest step first
+  std::vector<Change> changes;  ///< remedies, or what helps most
   std::string way;  ///< of a search: what its system swaps, "lohan + pinned exact"; else empty
   std::optional<result::Result> other;  ///< of a search: the fastest, where nobody can run it today
   std::vector<text::Text> notes;

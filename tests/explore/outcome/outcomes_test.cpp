@@ -144,7 +144,7 @@ TEST(Simulate, OneMeasuredStepIsAsLongAsThoseBehindIt) {
     const nlohmann::json scenario = {
         {"extends", scenarios::shipped_file("scenarios/examples", "mix_8b_workstation")},
         {"training", {{"micro_batch", 16}}},
-        {"strategy", {{"activations", {{"swap_bytes", 93'683'974'144}}}}},
+        {"strategy", {{"activations", {{"swap_bytes", "93683974144 B"}}}}},
         {"run", {{"steps", steps}}}};
     const scenarios::TemporaryFiles files;
     const auto read = scenarios::read_scenario(

@@ -71,7 +71,7 @@ TEST(Evidence, OfFioAreTheRatesOfLargeRequestsAndWhatAMixCosts) {
 TEST(Evidence, OfFioNamesAJobThatFailedAndLeavesItsGroupOut) {
   const Written file(R"({"fio version":"fio-3.33","jobs":[
     {"jobname":"r","groupid":0,"error":0,"job options":{"rw":"read","bs":"1M","iodepth":"32",
-     "direct":"1"},"read":{"bw_bytes":6600000000},"write":{"bw_bytes":0}},
+     "ioengine":"libaio","direct":"1"},"read":{"bw_bytes":6600000000},"write":{"bw_bytes":0}},
     {"jobname":"w1","groupid":1,"error":28,"job options":{"rw":"write","bs":"1M","direct":"1"}},
     {"jobname":"w2","groupid":1,"error":0,"job options":{"rw":"write","bs":"1M","iodepth":"32",
      "direct":"1"},"read":{"bw_bytes":0},"write":{"bw_bytes":1000000000}}]})");
