@@ -22,10 +22,10 @@ using CandidatesWith =
 std::string way_and_batch(const result::Result& result, const std::string& way = "");
 
 /// Asks of each way what it would need of every tier in its smallest micro-batch, with what makes
-/// its gradients smaller, then buys for the
-/// few that need least: memory in sizes that the board takes, else the cheapest board that does;
-/// drives while there are places; the cheapest card of the same form that has the memory. What it
-/// buys is simulated; of the cheapest box the fastest way and micro-batch is the answer.
+/// its gradients smaller, then buys for the few that need least: memory in sizes that the board
+/// takes, else the cheapest board that does; drives while there are places; the cheapest card of
+/// the same form that has the memory. What it buys is simulated; of the cheapest box the fastest
+/// way and micro-batch is the answer.
 ///   candidates       of which those are asked that people can run; all where there are none
 ///   candidates_with  empty: nothing is bought
 ///   simulated        grows by the scenarios that were simulated

@@ -22,10 +22,11 @@ struct Found {
 /// bound is 2 % above the fastest: of each way from the largest micro-batch down to the first that
 /// fits, then half a dozen between it and the next larger one, where steps that take no longer
 /// would make the way 2 % faster than the fastest; of the fastest that people can run smaller ones
-/// too, as long as they are faster. Plans are for all of the machine; plans for less
-/// are tried of the fastest, and of all where nothing fits. Systems that plan for each tensor take
-/// as long as all others together: they are tried where nothing else fits, in micro-batches of 4
-/// and 1. What nobody can run gets a dozen simulations and that half a dozen.
+/// too, as long as they are faster. A way that takes another's place waits until that has no room.
+/// Plans are for all of the machine; plans for less are tried of the fastest, and of all where
+/// nothing fits. Systems that plan for each tensor take as long as all others together: they are
+/// tried where nothing else fits, in micro-batches of 4 and 1. What nobody can run gets a dozen
+/// simulations and that half a dozen.
 ///   only_runnable  leaves the others out
 ///   on_runnable    gets the fastest that people can run, before others are tried
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
