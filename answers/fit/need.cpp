@@ -27,9 +27,10 @@ struct Asked {
   result::Result result;
 };
 
-/// Of each way the smallest micro-batch; of those that take each other's place the last, which
-/// needs least, or the first.
+/// Of ways that take each other's place: the last, which needs least, or the first.
 enum class Takes { last, first };
+
+/// Of each way the smallest micro-batch.
 std::vector<const Candidate*> smallest_of(const std::vector<Candidate>& candidates, bool runnable,
                                           Takes takes) {
   std::map<std::size_t, const Candidate*> by_way;

@@ -93,24 +93,8 @@ void add_drives(const Scenario& scenario, std::vector<Change>& changes) {
   if (weights_in_host && states_in_host) changes.push_back(beside(weights, states));
 }
 
-/// Pinned buffers are rounded up, pageable ones are not: DeepSpeed's pin_memory false.
-void add_pageable_gradients(const Scenario& scenario, std::vector<Change>& changes) {
-  const description::Strategy& parts = scenario.strategy;
-  if (parts.optimizer.device != description::OptimizerDevice::cpu ||
-      parts.pinned != description::PinnedPolicy::power_of_two ||
-      parts.gradients.d2h != description::CopyMemory::pinned)
-    return;
-  changes.push_back({"strategy.gradients.d2h pageable and strategy.gradients.pinned exact",
-                     {"strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"}});
-}
-
-void add_narrow_gradients(const Scenario& scenario, std::vector<Change>& changes) {
-  const description::Strategy& parts = scenario.strategy;
-  if (parts.optimizer.device != description::OptimizerDevice::cpu ||
-      parts.gradients.accumulation != description::Width::fp32)
-    return;
-  if (auto narrow = narrow_gradients_of(scenario))
-    changes.push_back({std::move(narrow->words), std::move(narrow->overrides)});
+void add_free(std::optional<FreeSettings> free, std::vector<Change>& changes) {
+  if (free) changes.push_back({std::move(free->words), std::move(free->overrides)});
 }
 
 void add_smaller_subgroups(const Scenario& scenario, std::vector<Change>& changes) {
@@ -152,8 +136,8 @@ Settings settings_of(const Scenario& scenario) {
   add_shares_of_update(scenario, settings.updates);
   add_drives(scenario, settings.updates);
   add_nearer_weights(scenario, description::Home::gpu, settings.updates);
-  add_pageable_gradients(scenario, settings.passes);
-  add_narrow_gradients(scenario, settings.passes);
+  add_free(pageable_gradients_of(scenario), settings.passes);
+  add_free(narrow_gradients_of(scenario), settings.passes);
   add_checkpointing(scenario, settings.passes);
   add_sequence_parallel(scenario, settings.passes);
   add_zero_stages(scenario, settings.passes);

@@ -89,35 +89,44 @@ std::optional<FreeSettings> idle_host_of(const result::Result& run,
 std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& scenario,
                                                 const std::vector<std::string>& overrides) {
   const char* const path = "strategy.gradients.accumulation";
-  if (!is_mixed(scenario.training.precision) || name_path(overrides, path)) return std::nullopt;
+  const description::Strategy& parts = scenario.strategy;
+  if (parts.optimizer.device != description::OptimizerDevice::cpu ||
+      parts.gradients.accumulation != description::Width::fp32 ||
+      !is_mixed(scenario.training.precision) || name_path(overrides, path))
+    return std::nullopt;
   return FreeSettings{std::string(path) + " fp16",
                       {std::string(path) + "=fp16"},
                       "DeepSpeed's data_types.grad_accum_dtype"};
 }
 
+std::optional<FreeSettings> pageable_gradients_of(const description::Scenario& scenario,
+                                                  const std::vector<std::string>& overrides) {
+  const description::Strategy& parts = scenario.strategy;
+  if (parts.optimizer.device != description::OptimizerDevice::cpu ||
+      parts.pinned != description::PinnedPolicy::power_of_two ||
+      parts.gradients.d2h != description::CopyMemory::pinned ||
+      name_path(overrides, "strategy.gradients.d2h") ||
+      name_path(overrides, "strategy.gradients.pinned"))
+    return std::nullopt;
+  return FreeSettings{"strategy.gradients.d2h pageable and strategy.gradients.pinned exact",
+                      {"strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"},
+                      "DeepSpeed's offload_optimizer.pin_memory false"};
+}
+
 std::vector<FreeSettings> smaller_gradients_of(const description::Scenario& scenario,
                                                const std::vector<std::string>& overrides) {
-  const description::Strategy& parts = scenario.strategy;
   std::vector<FreeSettings> all;
-  if (parts.optimizer.device != description::OptimizerDevice::cpu ||
-      description::has_adapters(scenario.training.method))
-    return all;
-  if (parts.gradients.accumulation == description::Width::fp32)
-    if (auto narrow = narrow_gradients_of(scenario, overrides)) all.push_back(std::move(*narrow));
-  const bool rounded = parts.pinned == description::PinnedPolicy::power_of_two &&
-                       parts.gradients.d2h == description::CopyMemory::pinned;
-  if (!rounded || name_path(overrides, "strategy.gradients.d2h") ||
-      name_path(overrides, "strategy.gradients.pinned"))
-    return all;
-  FreeSettings pageable = all.empty() ? FreeSettings{} : all.back();
-  const auto add = [](std::string& words, const char* more) {
-    words += (words.empty() ? "" : " and ") + std::string(more);
-  };
-  add(pageable.words, "strategy.gradients.d2h pageable and strategy.gradients.pinned exact");
-  add(pageable.such_as, "DeepSpeed's offload_optimizer.pin_memory false");
-  pageable.overrides.insert(pageable.overrides.end(),
-                            {"strategy.gradients.d2h=pageable", "strategy.gradients.pinned=exact"});
-  all.push_back(std::move(pageable));
+  if (description::has_adapters(scenario.training.method)) return all;
+  if (auto narrow = narrow_gradients_of(scenario, overrides)) all.push_back(std::move(*narrow));
+  auto pageable = pageable_gradients_of(scenario, overrides);
+  if (pageable && !all.empty()) {
+    const FreeSettings& narrow = all.back();
+    pageable->words = narrow.words + " and " + pageable->words;
+    pageable->such_as = narrow.such_as + " and " + pageable->such_as;
+    pageable->overrides.insert(pageable->overrides.begin(), narrow.overrides.begin(),
+                               narrow.overrides.end());
+  }
+  if (pageable) all.push_back(std::move(*pageable));
   return all;
 }
 

@@ -30,14 +30,18 @@ std::vector<FreeSettings> fused_of(const description::Scenario& scenario,
 std::optional<FreeSettings> idle_host_of(const result::Result& run,
                                          const std::vector<std::string>& overrides = {});
 
-/// Gradients in host memory as the 16 bits that backward makes, in place of fp32 sums of them;
-/// nothing where training has no such bits, or the user says how wide they are.
+/// Gradients that wait in host memory for an update by the CPU as the 16 bits that backward makes,
+/// in place of fp32 sums of them; nothing where they are, or the user says how wide they are.
 std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& scenario,
                                                 const std::vector<std::string>& overrides = {});
 
-/// What makes gradients smaller that wait in host memory for an update by the CPU, each more than
-/// the one before: as narrow_gradients_of; then pageable ones as well, whose buffers are not
-/// rounded up to a power of two. Without what the user says, and what the scenario has already.
+/// The same in pageable memory, which is not rounded up to a power of two as pinned buffers are;
+/// nothing where nothing is rounded, or the user says which memory it is.
+std::optional<FreeSettings> pageable_gradients_of(const description::Scenario& scenario,
+                                                  const std::vector<std::string>& overrides = {});
+
+/// What makes such gradients smaller, each more than the one before: as narrow_gradients_of; then
+/// as pageable_gradients_of as well. None of adapters, whose gradients are small.
 std::vector<FreeSettings> smaller_gradients_of(const description::Scenario& scenario,
                                                const std::vector<std::string>& overrides = {});
 

@@ -2,6 +2,7 @@
 
 #include "explore/outcome/runs_with.hpp"
 #include "explore/remedies/changes.hpp"
+#include "reports/result/way.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 namespace spillway::explore {
@@ -19,11 +20,8 @@ constexpr double worth_more = 1.1;
 /// host memory, which those of Hugging Face keep on the GPU.
 double merit_of(const result::Result& result) {
   constexpr double worth_asking = 1.05;
-  const nlohmann::json::json_pointer policy("/strategy/activations/policy");
-  const bool asks = result.runs_with && result.runs_with->program.starts_with("DeepSpeed") &&
-                    result.scenario.contains(policy) &&
-                    result.scenario.at(policy) == "checkpoint_host";
-  return asks ? result.tokens_per_s / worth_asking : result.tokens_per_s;
+  return result::needs_deepspeed_checkpointing(result) ? result.tokens_per_s / worth_asking
+                                                       : result.tokens_per_s;
 }
 
 /// The changes of which the best are kept, group by group.

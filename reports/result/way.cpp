@@ -10,4 +10,10 @@ std::string way_of(const Result& result) {
   return result.system;
 }
 
+bool needs_deepspeed_checkpointing(const Result& result) {
+  const nlohmann::json::json_pointer policy("/strategy/activations/policy");
+  return result.runs_with && result.runs_with->program.starts_with("DeepSpeed") &&
+         result.scenario.contains(policy) && result.scenario.at(policy) == "checkpoint_host";
+}
+
 }  // namespace spillway::result

@@ -14,4 +14,8 @@ inline constexpr const char *with_recomputation = " with recomputation",
 /// The system of a result in words: "lohan", "resident with recomputation".
 std::string way_of(const Result& result);
 
+/// Whether DeepSpeed keeps checkpoints in host memory for it, which it does in trainers that call
+/// deepspeed.checkpointing: those of Hugging Face keep them on the GPU.
+bool needs_deepspeed_checkpointing(const Result& result);
+
 }  // namespace spillway::result

@@ -1,5 +1,6 @@
 #include "reports/run/remedy_report.hpp"
 
+#include "reports/result/way.hpp"
 #include "reports/view/text_page.hpp"
 
 #include <algorithm>
@@ -11,14 +12,11 @@ namespace {
 /// "; runs with DeepSpeed", and what that asks of the trainer.
 std::string runs_with_words(const result::Result& result) {
   if (!result.runs_with) return "";
-  const nlohmann::json::json_pointer policy("/strategy/activations/policy");
-  const bool checkpoints_leave = result.scenario.contains(policy) &&
-                                 result.scenario.at(policy) == "checkpoint_host" &&
-                                 result.runs_with->program.starts_with("DeepSpeed");
   return "; runs with " + result.runs_with->program +
-         (checkpoints_leave ? ", in trainers that call deepspeed.checkpointing: those of Hugging "
-                              "Face keep checkpoints on the GPU"
-                            : "");
+         (result::needs_deepspeed_checkpointing(result)
+              ? ", in trainers that call deepspeed.checkpointing: those of Hugging "
+                "Face keep checkpoints on the GPU"
+              : "");
 }
 
 }  // namespace
