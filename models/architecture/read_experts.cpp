@@ -6,12 +6,6 @@ namespace spillway::models {
 
 namespace {
 
-/// Types that divide by the sum of the chosen, or do not, as a key says.
-RouterRule read_router_rule(ConfigKeys& keys) {
-  return keys.flag("norm_topk_prob", false) ? RouterRule::softmax_of_chosen
-                                            : RouterRule::softmax_of_all;
-}
-
 void read_mixtral(ConfigKeys& keys, Architecture& a) {
   read_rotary(keys, a, {32000, 4096, 14336, 32, 32, 8, 131072, 1e-5, 1e6});
   a.expert_ffn = a.ffn;

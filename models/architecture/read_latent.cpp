@@ -114,8 +114,7 @@ void read_deepseek(ConfigKeys& keys, Architecture& a) {
   read_rotary(keys, a, {102400, 4096, 11008, 30, 32, 32, 2048});
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   read_routed_experts(keys, a, 0, 1, 1407, 0);
-  a.router_rule = keys.flag("norm_topk_prob", false) ? RouterRule::softmax_of_chosen
-                                                     : RouterRule::softmax_of_all;
+  a.router_rule = read_router_rule(keys);
 }
 
 void read_glm4_moe(ConfigKeys& keys, Architecture& a) {

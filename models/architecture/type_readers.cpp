@@ -131,6 +131,11 @@ void check_experts(ConfigKeys& keys, const Architecture& a, const char* used, co
                   "more experts a token than the " + std::to_string(a.experts) + " of " + all);
 }
 
+RouterRule read_router_rule(ConfigKeys& keys) {
+  return keys.flag("norm_topk_prob", false) ? RouterRule::softmax_of_chosen
+                                            : RouterRule::softmax_of_all;
+}
+
 void note_prediction_heads(ConfigKeys& keys, Architecture& a, const char* count_key) {
   const std::uint64_t heads = keys.count_or_zero(count_key, 0);
   if (heads == 0) return;

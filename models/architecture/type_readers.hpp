@@ -71,6 +71,8 @@ void place_experts(ConfigKeys& keys, Architecture& a, std::uint64_t dense, std::
 /// Blocks with experts, but those named in `mlp_only_layers` and off `decoder_sparse_step`.
 void place_qwen_experts(ConfigKeys& keys, Architecture& a);
 void check_experts(ConfigKeys& keys, const Architecture& a, const char* used, const char* all);
+/// Of types that divide a softmax of all by the sum of the chosen, or do not, as a key says.
+RouterRule read_router_rule(ConfigKeys& keys);
 /// Says that `count_key` prediction heads behind the last block are no part of what is trained.
 void note_prediction_heads(ConfigKeys& keys, Architecture& a, const char* count_key);
 
