@@ -3,6 +3,7 @@
 #include "cli/verbs.hpp"
 #include "reports/words/pinning_note.hpp"
 #include "scenarios/description/text.hpp"
+#include "scenarios/json/shipped.hpp"
 #include "scenarios/reading/lifetimes_file.hpp"
 #include "scenarios/trace/import_trace.hpp"
 
@@ -110,6 +111,7 @@ void add_import(CLI::App& app) {
       "Example:\n  spillway import tests/data/ds_config_zero3_nvme_auto.json --model qwen2.5-7b "
       "--machine workstation_2gpu -o my.json");
   verb->callback([options] {
+    options->file = scenarios::own_or_shipped(options->file);
     if (import_profile(*options)) return;
     const answer::ImportedScenario imported = answers::import_configuration(
         simulator(), options->file, options->import, options->overrides);

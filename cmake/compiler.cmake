@@ -76,6 +76,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1048576>")
 endif()
 
+# Part of binutils; links a test in 0.8 processor seconds instead of 1.9 (`test_explore`).
+find_program(SPILLWAY_GOLD ld.gold)
+if(SPILLWAY_GOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_link_options(-fuse-ld=gold)
+endif()
+
 find_program(SPILLWAY_CCACHE ccache)
 if(SPILLWAY_CCACHE)
   # Without these ccache never takes a source that uses a precompiled header from its store.

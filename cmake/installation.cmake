@@ -13,6 +13,8 @@ foreach(folder IN ITEMS models/library scenarios/knobs scenarios/machines scenar
   install(DIRECTORY ${folder} DESTINATION share/spillway/${parent} COMPONENT spillway
           PATTERN expected EXCLUDE)
 endforeach()
+# What the examples of `spillway help` read.
+install(DIRECTORY tests/data DESTINATION share/spillway/tests COMPONENT spillway)
 install(FILES tests/fidelity/open.json DESTINATION share/spillway/tests/fidelity
         COMPONENT spillway)
 install(FILES ${PROJECT_BINARY_DIR}/share/spillway/commit DESTINATION share/spillway

@@ -220,7 +220,7 @@ void Platform::build_device(std::uint32_t first) {
   if (spec.slc_cache) {
     const double drives = static_cast<double>(spec.count) / alike_;
     cache =
-        &caches_.emplace_back(drives * static_cast<double>(spec.slc_cache->size.value()),
+        &caches_.emplace_back(drives * static_cast<double>(spec.slc_cache_size().value()),
                               drives * spec.slc_cache->folded_write.value(), caches_start_full_);
   }
   for (const std::uint32_t i : members) {

@@ -35,7 +35,7 @@ double room_on_drives(const description::MachineFile& machine) {
   for (const description::StorageSpec& storage : machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
     if (storage.capacity.value() == 0) return 0;  // without a limit
-    room += static_cast<double>(storage.total_capacity().value());
+    room += static_cast<double>(storage.total_room().value());
   }
   return room;
 }

@@ -32,6 +32,13 @@ json written(const Reading& reading) {
   return reading.value;
 }
 
+/// The same, to be read.
+std::string text_of(Reading reading, double value) {
+  reading.value = value;
+  const json one = written(reading);
+  return one.is_string() ? one.get<std::string>() : one.dump();
+}
+
 std::optional<description::Dimension> dimension_of_unit(const std::string& unit) {
   if (unit == "bytes") return description::Dimension::bytes;
   if (unit == "bytes_per_s") return description::Dimension::bytes_per_second;
@@ -199,6 +206,22 @@ const Evidence* narrowest(const std::vector<Evidence>& all) {
   return found;
 }
 
+/// What the sheet of another drive says beside its rating: what the drive itself counts holds the
+/// amplification of what was written to it, and no maker's promise.
+void forget_sheet(const description::StorageSpec& storage, answer::Calibration& into) {
+  const std::string of_drive = "storage." + storage.name + ".endurance";
+  json& endurance = place(into.machine, of_drive);
+  json& sources = into.machine["sources"];
+  for (const char* field : {"dwpd", "warranty"}) {
+    endurance.erase(field);
+    sources.erase(of_drive + "." + field);
+  }
+  endurance["rating_waf"] = 1;
+  sources[of_drive + ".rating_waf"] =
+      "assumed: as for a drive whose data sheet is not at hand; its own log counts what its flash "
+      "took";
+}
+
 /// What a drive of which nobody has the sheet takes in all, by the share that it says is used.
 void put_life(const Evidence& each, const description::StorageSpec& storage,
               answer::Calibration& into) {
@@ -209,6 +232,7 @@ void put_life(const Evidence& each, const description::StorageSpec& storage,
        each.drive->bytes_written * 100 / each.drive->percent_used, ""},
       static_cast<double>(storage.endurance->rated.value()),
       "measured: " + each.file + ", bytes written by percentage used", into);
+  forget_sheet(storage, into);
 }
 
 /// What the file says of a drive's life, cache and price is that of another one.
@@ -287,6 +311,25 @@ void lift_limit(const description::StorageSpec& storage, const Reading& reading,
     put({path, reading.unit, all, ""}, limit, source + ", all of them together", into);
 }
 
+/// Two files that say different things of one number: the later one counts.
+void note_contradiction(const Evidence& each, const Reading& reading, answer::Calibration& into) {
+  constexpr double alike = 0.02;  // two runs of one program
+  const std::string begin = "measured: ";
+  for (const answer::MovedParameter& earlier : into.moved) {
+    if (earlier.path != reading.path || !earlier.source.starts_with(begin) ||
+        earlier.source.starts_with(begin + each.file + ",") ||
+        std::abs(earlier.after - reading.value) <= alike * std::abs(reading.value))
+      continue;
+    const std::string file =
+        earlier.source.substr(begin.size(), earlier.source.find(',') - begin.size());
+    into.kept.push_back(
+        {reading.path, file,
+         fmt::format("it says {}, and {} says {}; the file that is named last counts: name the one "
+                     "that is of this machine alone, or last",
+                     text_of(reading, earlier.after), each.file, text_of(reading, reading.value))});
+  }
+}
+
 void put_reading(const MachineFile& before, const json& own, const Evidence& each, Reading reading,
                  answer::Calibration& into) {
   std::string why;
@@ -305,6 +348,7 @@ void put_reading(const MachineFile& before, const json& own, const Evidence& eac
     into.kept.push_back({reading.path, each.file, std::move(why)});
     return;
   }
+  note_contradiction(each, reading, into);
   const std::string source = "measured: " + each.file + ", " + reading.how;
   put(reading, number_at(own, reading.path, reading.unit), source, into);
   if (storage) lift_limit(*storage, reading, source, into);

@@ -140,7 +140,7 @@ class Shopping {
   bool drives(std::uint64_t bytes) {
     for (const description::StorageSpec& storage : machine_.storage) {
       if (storage.kind != description::StorageKind::ssd || storage.capacity.value() == 0) continue;
-      const std::uint64_t count = description::divide_up(bytes, storage.capacity.value());
+      const std::uint64_t count = description::divide_up(bytes, storage.room().value());
       add(fmt::format("{} drives of {}", std::max(count, storage.count + 1), storage.name),
           fmt::format("machine.storage.{}.count={}", storage.name,
                       std::max(count, storage.count + 1)));

@@ -62,7 +62,7 @@ std::vector<std::uint64_t> file_need(const Scenario& scenario, const Result& pre
   for (const description::StorageSpec& storage : scenario.machine.storage)
     bytes.push_back(scenario.strategy.io_engine == description::IoEngine::direct &&
                             storage.kind == description::StorageKind::ssd
-                        ? storage.total_capacity().value()
+                        ? storage.total_room().value()
                         : stored(predicted));
   return bytes;
 }

@@ -48,12 +48,12 @@ void add_drives(const Scenario& scenario, const result::Infeasible& first, std::
   const description::StorageSpec* full = nullptr;
   for (const description::StorageSpec& storage : scenario.machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
-    has += storage.total_capacity().value();
+    has += storage.total_room().value();
     if (!full || storage.name == first.storage) full = &storage;
   }
   if (!full || full->capacity.value() == 0) return;
   const std::uint64_t more =
-      description::divide_up(needed - std::min(needed, has), full->capacity.value());
+      description::divide_up(needed - std::min(needed, has), full->room().value());
   const std::uint64_t count = full->count + std::max<std::uint64_t>(1, more);
   purchase.add(fmt::format("{} drives of {}", count, full->name),
                "machine.storage." + full->name + ".count", std::to_string(count));

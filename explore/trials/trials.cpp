@@ -95,7 +95,7 @@ Shortage shortage_of(const strategies::Mandatory& mandatory, const std::string& 
   Shortage drives{bytes.drives, 0};
   for (const description::StorageSpec& storage : machine.storage)
     if (storage.kind == description::StorageKind::ssd)
-      drives.has += static_cast<double>(storage.total_capacity().value());
+      drives.has += static_cast<double>(storage.total_room().value());
   return drives;
 }
 

@@ -256,12 +256,13 @@ void put_phases(const Result& r, TextTable& table) {
                              share_cell(phase.seconds, r.step_time_s)};
     const result::PhaseBusy none;
     const result::PhaseBusy& busy = phase.busy ? *phase.busy : none;
-    for (const double seconds : {busy.gpu, busy.h2d, busy.d2h, busy.ssd, busy.cpu, busy.network})
+    for (const double seconds : {busy.gpu, busy.h2d, busy.d2h, busy.ssd, busy.cpu, busy.other_gpus})
       row.push_back(share_cell(seconds, phase.seconds));
     rows.push_back(std::move(row));
   }
-  table.set({"Phase", "Time", "Of step", "GPU", "to GPU", "from GPU", "Drives", "CPU", "Network"},
-            std::move(rows));
+  table.set(
+      {"Phase", "Time", "Of step", "GPU", "to GPU", "from GPU", "Drives", "CPU", "Other GPUs"},
+      std::move(rows));
 }
 
 void put_steps(const Answer& answer, TextTable& table) {

@@ -200,6 +200,10 @@ view::Document explanation_document(const Explanation& explanation) {
       .say(best_words(now, steps));
   if (std::string lines = commands(steps); !lines.empty())
     document.add(view::Verbatim{"", std::move(lines)}, true);
+  const bool of_memory = std::any_of(steps.begin(), steps.end(), [](const NextStep& step) {
+    return step.words.find("host memory") != std::string::npos;
+  });
+  if (of_memory) document.say(memory_without_price(now.scenario));
   return document.say(bargains(explanation.space, now, steps));
 }
 

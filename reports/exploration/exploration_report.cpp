@@ -141,13 +141,28 @@ Text reservations(const answer::RepricedFront& found) {
   return text;
 }
 
+/// Where memory is an axis and the price an objective.
+Text free_memory(const answer::Front& front) {
+  const auto& axes = front.space.axes;
+  const bool varies = std::find(axes.begin(), axes.end(), "machine.host.memory") != axes.end();
+  const bool priced = std::any_of(
+      front.space.objectives.begin(), front.space.objectives.end(),
+      [](const answer::Objective& one) { return one.path.find("usd") != std::string::npos; });
+  const json& result = front.points.front().result;
+  if (!varies || !priced || !result.is_object() || !result.contains("scenario")) return {};
+  return memory_without_price(result.at("scenario"));
+}
+
 }  // namespace
 
 Document front_document(const answer::Front& front) {
   Document document;
   document.title = front.space.name;
   add_summary(document, front.space);
-  if (!front.points.empty()) return document.add(points_table(front.space, front.points));
+  if (!front.points.empty()) {
+    document.add(points_table(front.space, front.points));
+    return document.say(free_memory(front));
+  }
   add_line(
       document,
       front.space.finished

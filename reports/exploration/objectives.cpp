@@ -35,6 +35,16 @@ view::Text objective_text(const std::string& path, const nlohmann::json& value) 
   return view::number(number);
 }
 
+view::Text memory_without_price(const nlohmann::json& scenario) {
+  const nlohmann::json::json_pointer place("/machine/prices_usd");
+  if (!scenario.contains(place) || !scenario.at(place).is_object()) return {};
+  const nlohmann::json& prices = scenario.at(place);
+  if (prices.value("server", 0.0) <= 0 || prices.value("dram_per_gib", 0.0) > 0) return {};
+  return "Host memory has no price of its own on this machine: each size of it costs the same "
+         "here. "
+         "Give it one, in dollars: machine.prices_usd.dram_per_gib.";
+}
+
 view::Text axis_text(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_number()) return value.dump();

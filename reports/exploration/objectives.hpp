@@ -16,4 +16,8 @@ view::Text objective_text(const std::string& path, const nlohmann::json& value);
 /// A value of an axis, as it is written in the space.
 view::Text axis_text(const nlohmann::json& value);
 
+/// That the price of a scenario's machine is the same with any host memory; "" of one whose memory
+/// has a price, or that has none itself.
+view::Text memory_without_price(const nlohmann::json& scenario);
+
 }  // namespace spillway::reports

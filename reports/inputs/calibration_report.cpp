@@ -114,8 +114,8 @@ void add_drive(const Calibration& calibration, const DriveForecast& drive, view:
   constexpr double apart = 1.5;
   if (drive.left_by_rating && drive.most_left && *drive.left_by_rating > apart * *drive.most_left)
     text += filled(
-        "The machine file counts by the rating; with {} as storage.{}.endurance.rated it counts by "
-        "what the drive has used up. ",
+        "The machine file counts by the rating; with {} as storage.{}.endurance.rated and 1 as "
+        "endurance.rating_waf it counts by what the drive has used up. ",
         {view::bytes(drive.written_bytes * 100 / static_cast<double>(drive.percent_used)),
          drive.storage});
   if (drive.written_per_day)

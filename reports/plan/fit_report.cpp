@@ -50,7 +50,8 @@ constexpr double days_a_year = 365;
 /// The day on which the maker's warranty of the drives ends, at this pace and from now on:
 /// "2027-03-01 (3 months of training)"; "-" where nothing is written or rated.
 Text warranty_words(const Result& r, std::time_t now) {
-  if (!r.wear || r.wear->rated_write_bytes <= 0 || !r.wear->warranty_years) return "-";
+  if (!r.wear || r.wear->rated_write_bytes <= 0 || !r.wear->warranty_years || r.wear->rated_by_use)
+    return "-";
   const double years = *r.wear->warranty_ends_years(), days = years * days_a_year;
   const view::Number span = view::years(years);
   constexpr double far = 100 * days_a_year;  // a calendar says nothing there
@@ -340,8 +341,7 @@ Document fit_document(const FitWords& words, const FitAnswer& answer) {
   add_helps(document, answer, known);
   for (const Text& note : answer.notes) document.say("Note: " + note + ".");
   if (!answer.fits) return document;
-  for (const Text& note : answer.answer()->notes)
-    document.say("Note: " + note + (view::words(note).ends_with('.') ? "" : "."));
+  add_notes(document, *answer.answer());
   document.say(range_note(*answer.answer(), answer.best ? &*answer.best : nullptr));
   if (words.out.empty()) document.say("--out FILE writes the scenario.");
   return document;

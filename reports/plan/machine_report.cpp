@@ -63,7 +63,8 @@ Table evidence(const BestMachine& found) {
                    {"warranty of drives"},
                    {"does it", Align::left}};
   add_row(table, found.answer->words, *found.answer, found);
-  for (const BoxOffer& offer : found.systems) add_row(table, "the same box", offer, found);
+  for (const BoxOffer& offer : found.systems)
+    add_row(table, "the same box, " + offer.change, offer, found);
   for (const BoxOffer& offer : found.neighbours)
     add_row(table, offer.change + ": " + offer.words, offer, found);
   for (const BoxOffer& offer : found.runners_up)
@@ -201,6 +202,7 @@ Document answer_document(const BestMachine& found) {
            program_sentence(result) + lifetimes_sentence(result) + lifetime_hint(result))
       .say(more_samples_words(found))
       .say(old_winner_words(found));
+  add_notes(document, result);
   add_around(document, result, "");
   document.say(cheaper_words(found));
   for (const BoxOffer& offer : found.systems)

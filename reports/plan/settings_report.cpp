@@ -35,7 +35,8 @@ Text deepspeed_words(const BestSettings& settings, const SettingsWords& words) {
                   : filled("DeepSpeed cannot run it ({}). The fastest that {} can is {}: {}",
                            {settings.refusal, version, deepspeed->words, speed});
   text += file_words(words);
-  if (!deepspeed->notes.empty()) text += " " + view::joined(deepspeed->notes, "; ") + ".";
+  if (!deepspeed->notes.empty() && !words.deepspeed_file.empty())
+    text += " " + view::joined(deepspeed->notes, "; ") + ".";
   return text;
 }
 
@@ -118,6 +119,7 @@ view::Document settings_document(const BestSettings& settings, const SettingsWor
               counts_words(settings.counts)})});
   add_around(document, result, settings.old_prices);
   add_free_settings(document, settings, words);
+  add_notes(document, result);
   return document.say(more_samples_words(settings))
       .say(deepspeed_words(settings, words))
       .say(certainty_words(result, settings.certainty));

@@ -29,7 +29,7 @@ SPILLWAY_MEMBERS(Staleness, mean, max, blocks)
 SPILLWAY_MEMBERS(Utilization, gpu, h2d, d2h, cpu, storage, network)
 SPILLWAY_MEMBERS(Stalls, gpu_waits_for_ssd, gpu_waits_for_host, gpu_waits_for_update,
                  gpu_waits_for_gpus, gpu_waits_for_launches)
-SPILLWAY_MEMBERS(PhaseBusy, gpu, gpu_recompute, h2d, d2h, ssd, cpu, network, launches)
+SPILLWAY_MEMBERS(PhaseBusy, gpu, gpu_recompute, h2d, d2h, ssd, cpu, network, launches, other_gpus)
 SPILLWAY_MEMBERS(PhaseBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct_read, gpu_direct_write)
 
 void to_json(json& out, const Wear& wear) {
@@ -47,7 +47,8 @@ void to_json(json& out, const Wear& wear) {
          {"usd_per_million_tokens", or_null(wear.usd_per_million_tokens)},
          {"warranty_years", or_null(wear.warranty_years)},
          {"warranty_limit_years", or_null(wear.warranty_limit_years)},
-         {"filled", wear.filled}};
+         {"filled", wear.filled},
+         {"rated_by_use", wear.rated_by_use}};
 }
 
 void from_json(const json& in, Wear& wear) {
@@ -67,6 +68,7 @@ void from_json(const json& in, Wear& wear) {
   read(in, "warranty_years", wear.warranty_years);
   read(in, "warranty_limit_years", wear.warranty_limit_years);
   read(in, "filled", wear.filled);
+  read(in, "rated_by_use", wear.rated_by_use);
 }
 
 void to_json(json& out, const WhatIf& what_if) {

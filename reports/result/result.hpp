@@ -97,6 +97,8 @@ struct Wear {
   std::optional<double> warranty_years{};
   std::optional<double> warranty_limit_years{};  ///< the warranty ends after so long in any case
   double filled = 0;  ///< share of a drive that holds data, at most, of the run and of others
+  /// The rating is what the drives' own log says that they stand, and no maker's.
+  bool rated_by_use = false;
 
   /// Until the maker's warranty ends: its bytes are written, or its years are over.
   std::optional<double> warranty_ends_years() const {
@@ -168,6 +170,9 @@ struct PhaseBusy {
   double gpu = 0, gpu_recompute = 0, h2d = 0, d2h = 0, ssd = 0, cpu = 0;
   double network = 0;   ///< as in Utilization
   double launches = 0;  ///< a GPU waits for the thread that launches its kernels; not in `gpu`
+  /// A GPU exchanges something with others, of its node or of another, or waits for others that
+  /// compute, as a stage of a pipeline does.
+  double other_gpus = 0;
 };
 struct PhaseBytes {
   std::uint64_t ssd_read = 0, ssd_write = 0, h2d = 0, d2h = 0, gpu_direct_read = 0,

@@ -30,7 +30,7 @@ constexpr std::size_t lines_of_a_purpose = 8;
 
 /// Titles of columns that a sentence below their table explains.
 constexpr const char *gpu_column = "GPU", *recomputing_column = "of it recomputing",
-                     *cpu_column = "CPU", *network_column = "network";
+                     *cpu_column = "CPU", *others_column = "other GPUs";
 
 /// Buffers that are equal on several ranks.
 struct Line {
@@ -213,7 +213,7 @@ std::string legend_of(const Table& table) {
                        [&](const view::Column& column) { return column.title == title; });
   };
   const std::string_view resources[] = {gpu_column, "host to GPU", "GPU to host",
-                                        "SSD",      cpu_column,    network_column};
+                                        "SSD",      cpu_column,    others_column};
   const bool several = std::count_if(std::begin(resources), std::end(resources), has) > 1;
   std::string text =
       several ? "Resources work at the same time, so shares of a phase may add up to more than "
@@ -224,7 +224,8 @@ std::string legend_of(const Table& table) {
   if (has(recomputing_column))
     meanings.emplace_back("recomputing: of the forward pass, once more in backward");
   if (has(cpu_column)) meanings.emplace_back("CPU: optimizer, conversions and checks");
-  if (has(network_column)) meanings.emplace_back("network: between GPUs");
+  if (has(others_column))
+    meanings.emplace_back("other GPUs: exchanges with them, and waiting for those that compute");
   if (!meanings.empty()) text += fmt::format("{}.", fmt::join(meanings, "; "));
   return text;
 }
@@ -239,7 +240,7 @@ void add_time(Document& document, const Result& r) {
                {"GPU to host"},
                {"SSD"},
                {cpu_column},
-               {network_column}},
+               {others_column}},
               {}};
   for (const PhaseTime& phase : phases_of(r)) {
     table.rows.push_back(
@@ -247,7 +248,7 @@ void add_time(Document& document, const Result& r) {
     if (!phase.busy) continue;
     const result::PhaseBusy& b = *phase.busy;
     for (const double busy :
-         {b.gpu, b.gpu_recompute, b.launches, b.h2d, b.d2h, b.ssd, b.cpu, b.network})
+         {b.gpu, b.gpu_recompute, b.launches, b.h2d, b.d2h, b.ssd, b.cpu, b.other_gpus})
       table.rows.back().push_back(seconds_of(busy, phase.seconds));
   }
   drop_silent_columns(table);

@@ -310,6 +310,12 @@ Text program_words(const Result& r) {
   Text text = "Runs with: " + r.runs_with->program;
   if (fused && r.runs_with->runnable)
     text += ", and a fused loss as Liger Kernel's; training.loss plain takes more memory";
+  const nlohmann::json::json_pointer again("/training/recompute");
+  if (r.runs_with->runnable && r.scenario.contains(again) && r.scenario.at(again).is_array() &&
+      !r.scenario.at(again).empty())
+    text +=
+        ", and code that computes single operators again, as PyTorch's selective activation "
+        "checkpointing; a trainer's gradient checkpointing computes whole blocks again";
   return text + ".";
 }
 

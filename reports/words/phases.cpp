@@ -18,6 +18,7 @@ void add(const PhaseBusy& part, PhaseBusy& whole) {
   whole.cpu += part.cpu;
   whole.network += part.network;
   whole.launches += part.launches;
+  whole.other_gpus += part.other_gpus;
 }
 }  // namespace
 
@@ -42,8 +43,9 @@ std::vector<PhaseTime> phases_of(const Result& r) {
 view::Text waits_for(const PhaseTime& phase) {
   if (!phase.busy || phase.seconds <= 0) return {};
   const std::pair<const char*, double> resources[] = {
-      {"gpu", phase.busy->gpu},          {"h2d", phase.busy->h2d}, {"d2h", phase.busy->d2h},
-      {"ssd", phase.busy->ssd},          {"cpu", phase.busy->cpu}, {"network", phase.busy->network},
+      {"gpu", phase.busy->gpu},          {"h2d", phase.busy->h2d},
+      {"d2h", phase.busy->d2h},          {"ssd", phase.busy->ssd},
+      {"cpu", phase.busy->cpu},          {"other GPUs", phase.busy->other_gpus},
       {"launches", phase.busy->launches}};
   const auto* longest = &resources[0];
   for (const auto& resource : resources)

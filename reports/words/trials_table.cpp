@@ -95,6 +95,11 @@ Text unanswered_words(std::uint64_t unanswered) {
                 {view::count(unanswered)});
 }
 
+void add_notes(view::Document& document, const result::Result& result) {
+  for (const Text& note : result.notes)
+    document.say("Note: " + note + (view::words(note).ends_with('.') ? "" : "."));
+}
+
 Text certainty_words(const result::Result& result, const answer::Certainty& certainty) {
   const auto whole = [](std::uint64_t number) { return view::plain(static_cast<double>(number)); };
   const GpuUse use = gpu_use(result);

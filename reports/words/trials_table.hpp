@@ -32,6 +32,9 @@ view::Text counts_words(const answer::TrialCounts& counts);
 /// " 3 could not be simulated, so there may be a better answer: try again."; "" of none.
 view::Text unanswered_words(std::uint64_t unanswered);
 
+/// What is to be known of an answer beside its numbers, a paragraph each.
+void add_notes(view::Document& document, const result::Result& result);
+
 /// How sure an answer is: GPUs of the machine that the result does not use, what is assumed of the
 /// trainer, how many of the machine's numbers nobody states, and where to see which.
 view::Text certainty_words(const result::Result& result, const answer::Certainty& certainty);

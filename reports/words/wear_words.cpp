@@ -63,8 +63,12 @@ Text lifetimes_sentence(const Result& result) {
   if (!wears(result)) return {};
   const Wear& wear = *result.wear;
   return filled(
-      " The maker's warranty of its drives ends after {}, their flash likely stands {}, each byte "
-      "written {} times inside.",
+      wear.rated_by_use
+          ? " By what their log says is used, its drives stand {}, with these writes likely {}, "
+            "each byte written {} times inside."
+          : " The maker's warranty of its drives ends after {}, their flash likely stands {}, each "
+            "byte "
+            "written {} times inside.",
       {view::years(*wear.warranty_ends_years()), view::years(*wear.lifetime_years),
        amplified(wear)});
 }
@@ -77,7 +81,10 @@ view::Text wear_text(const Wear& wear) {
     text += filled(" where {} are rated", {view::number(*wear.rated_drive_writes_per_day)});
   text += ".";
   if (wear.warranty_years)
-    text += filled(" The maker's warranty ends once {} are written{}: after {}{}.",
+    text += filled(wear.rated_by_use
+                       ? " By what its log says is used of it, it stands {} of writes like those "
+                         "before this run{}: {}{}."
+                       : " The maker's warranty ends once {} are written{}: after {}{}.",
                    {view::bytes(wear.rated_write_bytes), written_before(wear),
                     view::years(*wear.warranty_years), against_the_limit(wear)});
   // the rating's workload is another one: its bytes over a day's would not give the years

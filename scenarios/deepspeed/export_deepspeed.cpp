@@ -425,8 +425,8 @@ Exported export_deepspeed(const Scenario& scenario, const std::vector<SystemInfo
     complaints.push_back(
         {"", 0, 0, difference.path, words,
          fmt::format("its own is {}: set that, or take --nearest", difference.comes)});
-    best->exported.notes.push_back(fmt::format("{}: {}; its own, {}, is in the file",
-                                               difference.path, words, difference.comes));
+    best->exported.notes.push_back(
+        fmt::format("{}: {}; it does as {} says", difference.path, words, difference.comes));
   }
   if (!options.nearest && !complaints.empty()) throw ScenarioError(complaints);
   note_what_it_cannot_say(scenario, !best->differences.empty(), best->exported);

@@ -48,6 +48,14 @@ text::Text trainer_must_bring(const std::string& key, const json& value) {
     how = "which the trainer must bring, such as Liger Kernel's";
   else if (key == "mlp_tiles" && value != 1)
     how = "which the trainer must bring, such as DeepSpeed's TiledMLP or Liger Kernel's";
+  else if (key == "method" && value == "qlora")
+    how =
+        "which the trainer must bring, such as PEFT; at stage 3 with bnb_4bit_quant_storage of "
+        "the weights' type, or DeepSpeed does not split the matrices";
+  else if (key == "recompute" && value.is_array() && !value.empty())
+    how =
+        "which the trainer must bring, such as PyTorch's create_selective_checkpoint_contexts; "
+        "with gradient checkpointing off alone, all of it is kept";
   else if (key == "optimizer" && value == "adam8bit")
     how = "which the trainer must bring, such as bitsandbytes' AdamW8bit";
   else if (key == "optimizer" && value == "paged_adam8bit")

@@ -183,7 +183,12 @@ struct StorageSpec {
   BytesPerSecond sustained_write(Bytes volume, Seconds idle) const;
   BytesPerSecond total_read() const;   ///< min(count x read, array_read)
   BytesPerSecond total_write() const;  ///< min(count x write, array_write)
-  Bytes total_capacity() const { return capacity * count; }
+  /// What a run has of each drive: all but `endurance.held`; 0: unlimited.
+  Bytes room() const;
+  Bytes total_room() const { return room() * count; }
+  /// Of `slc_cache`, per drive: a byte in cells of one bit takes the room of three in those of
+  /// three bits, so that a drive on which much lies has less of it; 0 without one.
+  Bytes slc_cache_size() const;
   /// Of what the array gives, what one process reaches by `engine`.
   double share_of(IoEngine engine) const;
 };

@@ -58,12 +58,24 @@ double StorageSpec::share_of(IoEngine engine) const {
   return share == process_efficiency.end() ? 1 : share->second;
 }
 
+Bytes StorageSpec::room() const {
+  const Bytes held = endurance ? endurance->held : Bytes{};
+  return capacity - std::min(held, capacity);
+}
+
+Bytes StorageSpec::slc_cache_size() const {
+  constexpr std::uint64_t bits_a_cell = 3;
+  if (!slc_cache) return {};
+  if (capacity.value() == 0) return slc_cache->size;
+  return std::min(slc_cache->size, Bytes(room().value() / bits_a_cell));
+}
+
 BytesPerSecond StorageSpec::sustained_write(Bytes volume, Seconds idle) const {
   if (!slc_cache || volume.value() == 0) return write;
   const double bytes = static_cast<double>(volume.value());
   const double folded = std::min(slc_cache->folded_write.value(), write.value());
   const double fast =
-      std::min({bytes, static_cast<double>(slc_cache->size.value()), folded * idle.value()});
+      std::min({bytes, static_cast<double>(slc_cache_size().value()), folded * idle.value()});
   return BytesPerSecond(bytes / (fast / write.value() + (bytes - fast) / folded));
 }
 

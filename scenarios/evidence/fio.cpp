@@ -25,6 +25,7 @@ struct Group {
   std::uint64_t jobs = 0, depth = 0, targets = 1;
   std::set<std::string> drives;  ///< what its jobs name
   bool cached = false;           ///< some job went by the page cache
+  std::string limited;           ///< the option that held some job back; "": none
   std::string pattern;
 };
 
@@ -105,6 +106,14 @@ std::uint64_t depth_of(const json& own, const json& all) {
   return static_cast<std::uint64_t>(size_of(option(own, all, "iodepth", "1")));
 }
 
+/// The option by which somebody let a job do less than the drive can; "": none.
+std::string limit_of(const json& own, const json& all) {
+  for (const char* key : {"rate", "rate_iops", "thinktime"})
+    if (const std::string said = option(own, all, key, "0"); said != "0")
+      return fmt::format("{}={}", key, said);
+  return "";
+}
+
 void add(Group& group, const json& job, const json& all) {
   const auto found = job.find("job options");
   const json own = found != job.end() ? *found : json::object();
@@ -120,6 +129,7 @@ void add(Group& group, const json& job, const json& all) {
   group.jobs += reported ? copies : 1;
   group.depth = depth_of(own, all);
   group.cached = group.cached || option(own, all, "direct", "0") != "1";
+  if (group.limited.empty()) group.limited = limit_of(own, all);
   add_drives(own, all, group.drives);
   group.pattern = option(own, all, "rw", option(own, all, "readwrite", "read").c_str());
 }
@@ -227,6 +237,9 @@ void note_unused(const Group& group, Evidence& into) {
   if (group.cached)
     into.notes.push_back(said_of(group) +
                          ": without direct=1 this is the page cache's rate; run it with direct=1");
+  else if (!group.limited.empty())
+    into.notes.push_back(said_of(group) + ": " + group.limited +
+                         " held it back; what the drive can do does not follow: run it without");
   else if (group.request < least_request)
     into.notes.push_back(
         text::filled("{}: trainings move requests of {} and more; this rate is not theirs",
@@ -237,6 +250,11 @@ void note_unused(const Group& group, Evidence& into) {
         ": one request at a time; trainings keep several on their way, and this rate is not "
         "theirs: "
         "run it with iodepth=32 and an ioengine that honours it (io_uring, libaio)");
+}
+
+bool counts(const Group& group) {
+  return !group.cached && group.limited.empty() && group.request >= least_request &&
+         !one_at_a_time(group);
 }
 
 /// r/R + w/W where both take half of the drive's time, by all mixes that were measured.
@@ -271,7 +289,7 @@ void read_fio(const json& document, Evidence& into) {
   for (Group& group : groups) {
     group.read /= static_cast<double>(group.targets);
     group.written /= static_cast<double>(group.targets);
-    if (group.cached || group.request < least_request || one_at_a_time(group)) {
+    if (!counts(group)) {
       note_unused(group, into);
     } else if (group.read > 0 && group.written > 0) {
       mixed.push_back(group);

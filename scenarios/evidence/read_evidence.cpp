@@ -4,6 +4,7 @@
 #include "scenarios/evidence/formats.hpp"
 #include "scenarios/json/input_file.hpp"
 #include "scenarios/json/located_json.hpp"
+#include "scenarios/json/shipped.hpp"
 #include "scenarios/trace/import_trace.hpp"
 
 #include <filesystem>
@@ -108,7 +109,7 @@ std::pair<std::string, std::string> named(const std::string& written) {
 Evidence read_evidence(const std::string& written) {
   Evidence evidence;
   std::tie(evidence.storage, evidence.file) = named(written);
-  const std::string text = scenarios::read_packed(evidence.file);
+  const std::string text = scenarios::read_packed(scenarios::own_or_shipped(evidence.file));
   const std::string_view inside = trimmed(text);
   if (const std::string_view fio = json_of_fio(inside); !fio.empty())
     read_fio(parsed(fio, evidence.file), evidence);

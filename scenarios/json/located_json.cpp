@@ -3,6 +3,7 @@
 #include "scenarios/description/errors.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -124,7 +125,15 @@ class Builder : public nlohmann::json_sax<json> {
   bool boolean(bool value) override { return scalar(value); }
   bool number_integer(std::int64_t value) override { return scalar(value); }
   bool number_unsigned(std::uint64_t value) override { return scalar(value); }
-  bool number_float(double value, const std::string&) override { return scalar(value); }
+  /// 1e3 and 4.0 are whole numbers, as a schema's "integer" means them.
+  bool number_float(double value, const std::string&) override {
+    constexpr double most = 1ull << 53;  // above, a double is not exact
+    if (value == std::floor(value) && value >= 0 && value <= most)
+      return scalar(static_cast<std::uint64_t>(value));
+    if (value == std::floor(value) && value < 0 && value >= -most)
+      return scalar(static_cast<std::int64_t>(value));
+    return scalar(value);
+  }
   bool string(std::string& value) override { return scalar(std::move(value)); }
   bool binary(json::binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(json::object()); }

@@ -25,19 +25,26 @@ std::string shipped_file(const std::string& folder, const std::string& name) {
   return (description::data_root() / folder / (name + ".json")).string();
 }
 
+namespace {
+
+bool is_file(const std::filesystem::path& file) {
+  std::error_code error;  // what cannot be looked at cannot be read
+  return std::filesystem::exists(file, error) && !std::filesystem::is_directory(file, error);
+}
+
+}  // namespace
+
+std::string own_or_shipped(const std::string& path) {
+  if (is_file(path) || std::filesystem::path(path).is_absolute()) return path;
+  const std::filesystem::path shipped = description::data_root() / path;
+  return is_file(shipped) ? shipped.string() : path;
+}
+
 std::string named_file(const std::string& word, const std::string& folder,
                        const std::string& path) {
-  namespace fs = std::filesystem;
-  const auto is_file = [](const fs::path& file) {
-    std::error_code error;  // what cannot be looked at cannot be read
-    return fs::exists(file, error) && !fs::is_directory(file, error);
-  };
-  if (is_file(word) || fs::path(word).is_absolute()) return word;
-  for (const fs::path& file :
-       {fs::path(shipped_file(folder, word)), description::data_root() / word})
-    if (is_file(file)) return file.string();
-  const bool is_path = word.find('/') != std::string::npos || word.ends_with(".json");
-  if (is_path) return word;  // whoever reads it says what is wrong
+  if (is_file(word) || std::filesystem::path(word).is_absolute()) return word;
+  if (const std::string file = shipped_file(folder, word); is_file(file)) return file;
+  if (word.find('/') != std::string::npos || word.ends_with(".json")) return own_or_shipped(word);
   throw description::ScenarioError({unknown_name({}, path, word, shipped_names(folder))});
 }
 

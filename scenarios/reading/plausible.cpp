@@ -47,6 +47,15 @@ class Ranges {
       complain(path, description::to_text(value),
                "at least " + description::to_text(Bytes(static_cast<std::uint64_t>(least))) + why);
   }
+  /// Of what a drive has.
+  void some_of(const std::string& path, Bytes value, Bytes all) {
+    if (value >= all)
+      complaints_.push_back(placed_in(
+          written_, {"", 0, 0, path,
+                     fmt::format("{} are all that a drive of {} has", description::to_text(value),
+                                 description::to_text(all)),
+                     "write what others keep on each drive, so that the run has the rest"}));
+  }
   void duration(const std::string& path, description::Seconds value, double most_s) {
     if (value.value() > most_s)
       complain(path, description::to_text(value),
@@ -122,6 +131,8 @@ void check_flash(const description::StorageSpec& storage, const std::string& pat
   if (storage.slc_cache && capacity > 0)
     ranges.quantity(path + "slc_cache.size", storage.slc_cache->size, 1, std::max(capacity, TB),
                     ", at most the drive");
+  if (storage.endurance && capacity > 0)
+    ranges.some_of(path + "endurance.held", storage.endurance->held, storage.capacity);
   if (storage.endurance)
     ranges.no_less(path + "endurance.rated", storage.endurance->rated,
                    std::max(MB, std::min(capacity, TB)), ", the drive written once");

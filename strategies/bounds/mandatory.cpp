@@ -265,7 +265,7 @@ const char* Mandatory::too_small(const description::MachineFile& machine) const 
   for (const description::StorageSpec& storage : machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
     if (storage.capacity.value() == 0) return nullptr;
-    room += storage.total_capacity().value();
+    room += storage.total_room().value();
   }
   return drives_ > room && room > 0 ? "ssd" : nullptr;
 }

@@ -42,8 +42,17 @@ double& Recorder::idle_time(RankState& rank) const {
   return running_ > 0 ? rank.waits_gpus : rank.waits_host;
 }
 
+/// Nothing of its own runs, and something of another rank does.
+bool Recorder::waits_for_others(const RankState& rank) const {
+  return rank.reads + rank.writes + rank.exchanges + rank.on_host == 0 && rank.h2d.users == 0 &&
+         rank.d2h.users == 0 && running_ > 0;
+}
+
 void Recorder::flush_idle(RankState& rank, double now_s) {
-  if (rank.gpu.users == 0) idle_time(rank) += now_s - rank.idle_since_s;
+  if (rank.gpu.users == 0) {
+    idle_time(rank) += now_s - rank.idle_since_s;
+    if (waits_for_others(rank)) rank.others_s[index(gauge_phase_)] += now_s - rank.idle_since_s;
+  }
   rank.idle_since_s = now_s;
 }
 
@@ -58,6 +67,7 @@ void Recorder::flush_everything(double now_s) {
     flush(rank.h2d, now_s);
     flush(rank.d2h, now_s);
     flush(rank.network, now_s);
+    flush(rank.exchange, now_s);
   }
   for (Gauge& gauge : storages_) flush(gauge, now_s);
   flush(any_storage_, now_s);
@@ -104,6 +114,7 @@ StepRecord Recorder::so_far(double now_s) {
       busy.h2d += rank.h2d.busy_s[phase] / ranks;
       busy.d2h += rank.d2h.busy_s[phase] / ranks;
       busy.network += rank.network.busy_s[phase] / ranks;
+      busy.other_gpus += (rank.exchange.busy_s[phase] + rank.others_s[phase]) / ranks;
     }
     busy.ssd = any_storage_.busy_s[phase];
     busy.cpu = cpu_.busy_s[phase];
@@ -133,8 +144,9 @@ void Recorder::step_ended(double now_s) {
   }
   for (RankState& rank : ranks_) {
     rank.waits_ssd = rank.waits_host = rank.waits_gpus = rank.waits_update = 0;
-    for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h, &rank.network}) gauge->busy_s = {};
-    rank.recompute_s = rank.launches_s = {};
+    for (Gauge* gauge : {&rank.gpu, &rank.h2d, &rank.d2h, &rank.network, &rank.exchange})
+      gauge->busy_s = {};
+    rank.recompute_s = rank.launches_s = rank.others_s = {};
     rank.entered = 0;
   }
   for (Gauge& gauge : storages_) gauge.busy_s = {};
@@ -253,6 +265,7 @@ void Recorder::use(const Use& use, int by, double now_s) {
     case OperationKind::send:
     case OperationKind::collective:
       rank.exchanges += by;
+      change(rank.exchange, by, now_s);
       if (use.between_nodes) change(rank.network, by, now_s);
       return;
     case OperationKind::copy_on_gpu:

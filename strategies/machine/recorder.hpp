@@ -70,10 +70,10 @@ class Recorder {
   struct RankState {
     result::Phase phase = result::Phase::init;
     std::uint64_t entered = 0;
-    Gauge gpu, h2d, d2h, network;
+    Gauge gpu, h2d, d2h, network, exchange;
     int reads = 0, writes = 0, exchanges = 0, on_host = 0;  ///< operations of its own that run
     double idle_since_s = 0;
-    std::array<double, result::phase_count> recompute_s{}, launches_s{};
+    std::array<double, result::phase_count> recompute_s{}, launches_s{}, others_s{};
     double waits_ssd = 0, waits_host = 0, waits_gpus = 0, waits_update = 0;
   };
 
@@ -101,6 +101,7 @@ class Recorder {
   void change(Gauge& gauge, int by, double now_s);
   void flush(Gauge& gauge, double now_s);
   double& idle_time(RankState& rank) const;
+  bool waits_for_others(const RankState& rank) const;
   void flush_idle(RankState& rank, double now_s);
   void flush_idle(double now_s);
   void flush_everything(double now_s);

@@ -113,7 +113,7 @@ StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint6
   };
   return {storage.name,
           storage.count,
-          description::Bytes(storage.total_capacity().value() / users),
+          description::Bytes(storage.total_room().value() / users),
           part(storage.total_read()),
           part(storage.total_write()),
           storage.kind == description::StorageKind::ssd,

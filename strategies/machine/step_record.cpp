@@ -46,6 +46,7 @@ void each_time(A& a, B& b, Visit visit) {
     visit(a.busy[i].cpu, b.busy[i].cpu);
     visit(a.busy[i].network, b.busy[i].network);
     visit(a.busy[i].launches, b.busy[i].launches);
+    visit(a.busy[i].other_gpus, b.busy[i].other_gpus);
   }
   for (std::size_t i = 0; i < a.storage_busy_s.size(); ++i)
     visit(a.storage_busy_s[i], b.storage_busy_s[i]);

@@ -76,13 +76,27 @@ constexpr Rule activations_rows[] = {
          [](const Case& c) { return !c.training().recompute.full || !moves_by_plan(policy_of(c)); },
      .why = "a planner or a cache decides what is computed again",
      .hint = "leave training.recompute out, or use activations.policy recompute"},
+    {.path = "strategy.activations.policy",
+     .other = recompute,
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return c.training().recompute.operators.empty() || !checkpoints(policy_of(c));
+         },
+     .why = "a block of which the input alone is kept is computed again as a whole",
+     .hint = "leave activations.policy out, or write keep",
+     .settles = {.set =
+                     [](description::Scenario& s) {
+                       s.strategy.activations.policy = ActivationPolicy::keep;
+                     },
+                 .reason = "training.recompute names operators: what others make is kept"}},
     {.path = recompute,
      .other = "strategy.activations.policy",
      .ground = Ground::contradiction,
      .holds =
          [](const Case& c) {
            return c.training().recompute.operators.empty() ||
-                  policy_of(c) == ActivationPolicy::keep;
+                  policy_of(c) == ActivationPolicy::keep || checkpoints(policy_of(c));
          },
      .why = "this policy decides itself what is computed again",
      .hint = "leave training.recompute out, or use activations.policy keep"},

@@ -108,6 +108,8 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     const double waf = workload_waf(storage, writes, live);
     const double written = bytes_of(writes) / step.steps;
     result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
+    const auto source = machine.sources.find("storage." + storage.name + ".endurance.rated");
+    wear.rated_by_use = source != machine.sources.end() && source->second.starts_with("measured");
     wear.filled = live_share(storage, live) * (1 + storage_spare(storage));
     if (!worst || sooner(wear, *worst)) worst = wear;
     if (written == 0) continue;
@@ -134,6 +136,11 @@ void note_caches(const description::MachineFile& machine, result::Result& result
   for (const description::StorageSpec& storage : machine.storage) {
     const auto moved = result.io.by_storage.find(storage.name);
     if (moved == result.io.by_storage.end() || moved->second.write == 0) continue;
+    if (storage.endurance && storage.endurance->held.value() > 0)
+      result.notes.push_back(text::filled(
+          "{} of each drive of {} are others' (endurance.held): a run has the other {}",
+          {text::bytes(static_cast<double>(storage.endurance->held.value())), storage.name,
+           text::bytes(static_cast<double>(storage.room().value()))}));
     if (const std::string why = why_it_may_slow_down(storage); !why.empty())
       result.notes.push_back(
           text::filled("{} is taken to sustain its rate of {} for writes: {}; give it slc_cache, "
@@ -143,7 +150,7 @@ void note_caches(const description::MachineFile& machine, result::Result& result
     const auto drives = static_cast<double>(storage.count);
     const double rated = storage.total_write().value();
     result.slc_caches[storage.name] = {
-        drives * static_cast<double>(storage.slc_cache->size.value()), lasting_write(storage),
+        drives * static_cast<double>(storage.slc_cache_size().value()), lasting_write(storage),
         rated, static_cast<double>(moved->second.write)};
   }
 }

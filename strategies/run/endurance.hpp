@@ -39,7 +39,8 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
 double lasting_write(const description::StorageSpec& storage);
 
 /// What the caches of the drives that a run writes to are like; a note of each drive that is taken
-/// to sustain its rate although it is rated as those are that have such a cache, or has no rating.
+/// to sustain its rate although it is rated as those are that have such a cache, or has no rating,
+/// and one of each on which something else lies.
 ///   result   of the run, with its bytes by storage
 void note_caches(const description::MachineFile& machine, result::Result& result);
 

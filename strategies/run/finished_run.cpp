@@ -167,6 +167,24 @@ double checkpoint_bytes(const description::Training& training, double params) {
   return static_cast<double>(bytes);
 }
 
+void note_room_of_checkpoints(const Scenario& scenario, result::Result& result) {
+  if (!result.run || result.run->checkpoints.count == 0 || scenario.machine.storage.size() != 1)
+    return;
+  const description::StorageSpec& storage = scenario.machine.storage.front();
+  if (storage.kind != description::StorageKind::ssd || storage.capacity.value() == 0) return;
+  const double one = result.run->checkpoints.bytes / static_cast<double>(scenario.nodes_in_use());
+  const double room = static_cast<double>(storage.total_room().value());
+  const double left = std::max(0.0, room - static_cast<double>(result.ssd.total));
+  if (2 * one <= left) return;
+  result.notes.push_back(text::filled(
+      one <= left
+          ? "{} has {} left beside what the run keeps there, and two checkpoints of {} do not fit, "
+            "of which one is kept until the next is whole; keep them elsewhere, or have more room"
+          : "{} has {} left beside what the run keeps there, and a checkpoint takes {}; keep them "
+            "elsewhere, or have more room (run.checkpoint_every 0 s counts none)",
+      {storage.name, text::bytes(left), text::bytes(one)}));
+}
+
 std::optional<FinishedRun> finished_run(const Scenario& scenario, const result::Result& result,
                                         double params) {
   if (!scenario.run.tokens || scenario.run.io_bench || !result.feasible() ||

@@ -25,4 +25,9 @@ double checkpoint_bytes(const description::Training& training, double params);
 std::optional<result::FinishedRun> finished_run(const description::Scenario& scenario,
                                                 const result::Result& result, double params);
 
+/// A note where checkpoints of the finished run have no room on the drives that are taken to hold
+/// them, two at a time.
+///   result  with its `run`, peaks and notes
+void note_room_of_checkpoints(const description::Scenario& scenario, result::Result& result);
+
 }  // namespace spillway::strategies

@@ -102,6 +102,7 @@ class Summary {
       into.cpu += from.cpu / count_;
       into.network += from.network / count_;
       into.launches += from.launches / count_;
+      into.other_gpus += from.other_gpus / count_;
     }
     const auto& storages = machine_.topology().storages;
     for (std::size_t i = 0; i < storages.size(); ++i)
@@ -431,6 +432,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   add_memory(machine, scenario, decision->filled, result);
   result.run = finished_run(scenario, result,
                             static_cast<double>(prepared.model.trained_parameters().value()));
+  note_room_of_checkpoints(scenario, result);
   return result;
 }
 

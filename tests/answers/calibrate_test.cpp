@@ -212,6 +212,30 @@ TEST(Calibration, RatesNoDriveByTheFirstPercentOfItsLife) {
   EXPECT_EQ(rated(5).value(), 400'000'000'000'000u);
 }
 
+// 16 % of 58.2 TB are 363.75 TB in all, whatever the sheet of another drive multiplies by.
+TEST(Calibration, TakesNothingOfASheetBesideWhatADriveSaysOfItself) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  ASSERT_NE(machine.storage[0].endurance->rating_waf, 1);
+  const MachineFile calibrated = again(with(machine, {of_drive("a.json", 16, 58.2e12, 4e12)}));
+  const description::EnduranceSpec& endurance = *calibrated.storage[0].endurance;
+  EXPECT_EQ(endurance.rated.value(), 363'750'000'000'000u);
+  EXPECT_EQ(endurance.rating_waf, 1);
+  EXPECT_FALSE(endurance.warranty);
+}
+
+TEST(Calibration, NamesTheFilesThatSayDifferentThings) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  Evidence other = of_reads(4e9);
+  other.file = "other.json";
+  const answer::Calibration both = with(machine, {of_reads(6e9), other});
+  EXPECT_EQ(again(both).storage[0].read.value(), 4e9);
+  ASSERT_THAT(both.kept, SizeIs(1));
+  EXPECT_EQ(both.kept[0].file, of_reads(6e9).file);
+  EXPECT_THAT(both.kept[0].why, HasSubstr("it says 6 GB/s, and other.json says 4 GB/s"));
+  other.readings[0].value = 6.05e9;  // the same drive, measured twice
+  EXPECT_THAT(with(machine, {of_reads(6e9), other}).kept, IsEmpty());
+}
+
 // What a drive has used up says how long it lasts; that is not what its maker promises.
 TEST(Calibration, CallsNoRatingTheMakersThatIsNot) {
   const MachineFile machine = scenarios::read_machine("gaming_4090");

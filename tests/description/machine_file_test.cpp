@@ -153,7 +153,20 @@ TEST(MachineFile, CapsDrivesByTheirArray) {
   const StorageSpec storage = least().get<MachineFile>().storage.at(0);
   EXPECT_EQ(storage.total_read().value(), 16e9);   // min(4 x 7, 16)
   EXPECT_EQ(storage.total_write().value(), 20e9);  // 4 x 5
-  EXPECT_EQ(storage.total_capacity().value(), 8'000'000'000'000u);
+  EXPECT_EQ(storage.total_room().value(), 8'000'000'000'000u);
+}
+
+TEST(MachineFile, ARunHasWhatOthersLeaveOfADrive) {
+  StorageSpec storage = least().get<MachineFile>().storage.at(0);  // four drives of 2 TB
+  storage.slc_cache = SlcCacheSpec{Bytes(226'000'000'000), {}};
+  EXPECT_EQ(storage.slc_cache_size().value(), 226'000'000'000u);
+  storage.endurance.emplace().held = Bytes(1'700'000'000'000);
+  EXPECT_EQ(storage.room().value(), 300'000'000'000u);
+  EXPECT_EQ(storage.total_room().value(), 1'200'000'000'000u);
+  EXPECT_EQ(storage.slc_cache_size().value(), 100'000'000'000u);  // three bytes of room for one
+  storage.capacity = {};
+  EXPECT_EQ(storage.total_room().value(), 0u);  // without a limit
+  EXPECT_EQ(storage.slc_cache_size().value(), 226'000'000'000u);
 }
 
 TEST(MachineFile, AddsUpThePrice) {

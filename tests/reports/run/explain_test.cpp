@@ -88,11 +88,11 @@ TEST(Explain, ExplainsTheColumnsThatItsTableHas) {
   result.phase_busy = {{"forward", {.gpu = 1}}, {"backward", {.gpu = 2}}};
   const std::string alone = explain(result, {}, {1000}, Topic::time);
   EXPECT_THAT(alone, HasSubstr("\nGPU: kernels.\n"));
-  result.phase_busy["backward"] = {.gpu = 2, .gpu_recompute = 1, .cpu = 1, .network = 1};
+  result.phase_busy["backward"] = {.gpu = 2, .gpu_recompute = 1, .cpu = 1, .other_gpus = 1};
   EXPECT_THAT(explain(result, {}, {1000}, Topic::time),
               HasSubstr("more than 100 %. GPU: kernels; recomputing: of the forward pass, once "
-                        "more in backward; CPU: optimizer, conversions and checks; network: "
-                        "between GPUs.\n"));
+                        "more in backward; CPU: optimizer, conversions and checks; other "
+                        "GPUs: exchanges with them, and waiting for those that compute.\n"));
 }
 
 TEST(Explain, SaysInASentenceThatNothingMoves) {

@@ -223,6 +223,12 @@ TEST(WaitsFor, TakesTheFirstOfEqualsAndCallsLittleWorkLatency) {
   EXPECT_EQ(waits_for({"forward", 2, tie, false}), "latency (gpu 25.0 %)");
 }
 
+TEST(WaitsFor, NamesOtherGpus) {
+  result::PhaseBusy busy{0.15};
+  busy.other_gpus = 0.85;
+  EXPECT_EQ(waits_for({"update", 1, busy, false}), "other GPUs (85.0 %)");
+}
+
 TEST(StallsSentence, NamesOnlyWhatIsWaitedFor) {
   result::Result result;
   EXPECT_EQ(stalls_sentence(result, {80}), "");

@@ -485,7 +485,7 @@ TEST(ExportDeepSpeed, WritesTheNearestWhenAskedAndSaysWhatDiffers) {
   const Exported made = exported(R"({"system": "zero_infinity", "pinned": "exact"})", options);
   EXPECT_THAT(text::words_of(made.notes),
               Contains("strategy.pinned: DeepSpeed 0.19 has nothing like \"exact\"; "
-                       "its own, power_of_two, is in the file"));
+                       "it does as power_of_two says"));
   EXPECT_EQ(made.scenario["strategy"]["pinned"], "power_of_two");
   EXPECT_THAT(complaints_of([&] { exported(R"({"system": "memascend"})", options); }),
               HasSubstr("strategy.system: DeepSpeed has nothing like \"memascend\""));

@@ -46,6 +46,10 @@ TEST(Plausible, RefusesWhatNoDriveReaches) {
   EXPECT_THAT(said_of("machine.storage[0].latency=1 h"), HasSubstr("write at most 10 s;"));
   EXPECT_THAT(said_of("machine.storage[0].endurance.rated=1 B"),
               HasSubstr("write at least 1 TB, the drive written once;"));
+  EXPECT_THAT(said_of("machine.storage[0].endurance.held=2 TB", "gaming_4090"),
+              HasSubstr("endurance.held: 2 TB are all that a drive of 2 TB has; write what others "
+                        "keep on each drive"));
+  EXPECT_EQ(said_of("machine.storage[0].endurance.held=1.9 TB", "gaming_4090"), "");
   for (const char* size : {"1 PB", "2.1 TB"})  // on a drive of 2 TB
     EXPECT_THAT(said_of(std::string("machine.storage[0].slc_cache.size=") + size, "gaming_4090"),
                 HasSubstr("and 2 TB, at most the drive;"));

@@ -83,6 +83,24 @@ TEST(Recorder, AResourceIsBusyWhileAtLeastOneOperationRuns) {
   EXPECT_EQ(step.by_storage.at(1).read, 20u);
 }
 
+/// A stage of a pipeline hands over for two seconds and then waits for the next one.
+TEST(Recorder, CountsExchangesAndWhatWaitsForOtherRanksApartFromCopies) {
+  Recorder recorder = two_ranks();
+  for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::forward, 0);
+  Made sent(recorder, OperationKind::send, rank0, 5);
+  recorder.started(sent, 0);
+  recorder.finished(sent, 2);
+  Made kernel(recorder, OperationKind::gpu_kernels, rank1);
+  recorder.started(kernel, 2);
+  Made copy(recorder, OperationKind::copy_to_gpu, rank0, 5);
+  recorder.started(copy, 5);
+  recorder.finished(copy, 6);
+  recorder.finished(kernel, 8);
+  recorder.step_ended(10);
+  // rank 0: 0-2 sends, 2-5 and 6-8 waits; rank 1: 0-2 waits for the sender; means of two
+  EXPECT_EQ(recorder.steps().at(0).busy[index(Phase::forward)].other_gpus, (2 + 5 + 2) / 2.0);
+}
+
 TEST(Recorder, WorkThatCrossesPhasesIsBusyInEachAndCountedWhereItWasIssued) {
   Recorder recorder = two_ranks();
   for (const Rank rank : {rank0, rank1}) recorder.enter(rank, Phase::forward, 0);

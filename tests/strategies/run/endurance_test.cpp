@@ -170,6 +170,14 @@ TEST(Endurance, SaysWhatCachesThereAreAndWhichDriveIsTakenToNeedNone) {
   EXPECT_TRUE(result.notes.empty());
   EXPECT_EQ(result.slc_caches.at("nvme").size_bytes, 400e9);  // four drives
   EXPECT_EQ(result.slc_caches.at("nvme").folded_write_bytes_per_s, 4e9);
+  machine.storage[0].endurance->held = description::Bytes(400'000'000'000);
+  note_caches(machine, result);
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.notes[0],
+            "400.0 GB of each drive of nvme are others' (endurance.held): a run has the other "
+            "600.0 GB");
+  machine.storage[0].endurance->held = {};
+  result.notes.clear();
   machine.storage[0].slc_cache.reset();
   machine.storage[0].endurance->rated = description::Bytes(1'825'000'000'000'000);  // one a day
   note_caches(machine, result);
