@@ -262,8 +262,8 @@ void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForwa
 
 namespace {
 
-/// Scratch of a backward: [heads, queries, sequence] each, and [heads, sequence, elements of a head]
-/// of keys and of values.
+/// Scratch of a backward: [heads, queries, sequence] each, and of keys and of values [heads,
+/// sequence, elements of a head].
 struct BackwardScratch {
   std::byte *scores, *gradients, *weights, *slopes, *key_sums, *value_sums;
   std::uint64_t all_sums;  ///< bytes of both
