@@ -334,8 +334,8 @@ void CudaPrimitives::attention_backward(const AttentionShape& shape,
                Input(parts.scores, Element::fp32), Input(parts.gradients, Element::fp32),
                operands.log_sum_exp, operands.output_gradient, operands.output,
                Output{parts.weights, type, false}, Output{parts.slopes, type, false}});
-    multiply(to_keys(shape, block, parts.weights, operands.output_gradient, of_value,
-                     parts.value_sums));
+    multiply(
+        to_keys(shape, block, parts.weights, operands.output_gradient, of_value, parts.value_sums));
     multiply(to_keys(shape, block, parts.slopes, operands.query, of_key, parts.key_sums));
     Product to_query{block.rows, of_key, block.keys, block.heads};
     to_query.a = scores_of(block, parts.slopes, type);

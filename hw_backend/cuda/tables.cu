@@ -193,8 +193,8 @@ __global__ void join_heads(JoinedHeads heads, HeadEights eights, Input own, Inpu
     const std::uint64_t i = 8 * (is_own ? eight : eight - eights.own);
     const std::uint64_t left = (is_own ? heads.own : heads.shared) - i, some = left < 8 ? left : 8;
     const std::uint64_t row = head / heads.heads;
-    const Eight v = is_own ? get8(own, head * heads.own + i, some)
-                           : get8(shared, row * heads.shared + i, some);
+    const Eight v =
+        is_own ? get8(own, head * heads.own + i, some) : get8(shared, row * heads.shared + i, some);
     put8(keys, head * both + (is_own ? i : heads.own + i), some, v);
   }
 }
