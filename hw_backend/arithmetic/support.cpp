@@ -108,7 +108,7 @@ void require_support(const models::Model& model, const models::Workload& workloa
   const char* const decoders =
       "decoders compute for real: llama, qwen2, qwen3, mistral, olmo2, phi3, gpt2, opt, gpt_neox, "
       "minicpm3, and with experts mixtral, qwen2_moe, qwen3_moe, olmoe, granitemoe, dbrx, "
-      "glm4_moe, minimax_m2, deepseek_v3";
+      "glm4_moe, minimax_m2, deepseek_v2, deepseek_v3";
   const auto has = [&](bool wrong, const char* what) {
     refuse(wrong, "model", a.name + " has " + what + ", which no device computes for real",
            decoders);

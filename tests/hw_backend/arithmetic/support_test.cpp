@@ -43,7 +43,9 @@ TEST(Support, BlocksThatOnlySimulateSayWhich) {
   };
   EXPECT_EQ(reason(R"({"model_type": "bloom"})"),
             "test has slopes as positions (ALiBi), which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "deepseek_v2"})"), "");
   EXPECT_EQ(reason(R"({"model_type": "deepseek_v3"})"), "");
+  EXPECT_EQ(reason(R"({"model_type": "minicpm3"})"), "");
   EXPECT_EQ(reason(R"({"model_type": "qwen3_5_text"})"),
             "test has blocks of other shapes than the rest, which no device computes for real");
   EXPECT_EQ(reason(R"({"model_type": "qwen3_5_text", "full_attention_interval": 1})"),

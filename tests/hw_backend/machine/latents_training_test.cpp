@@ -71,6 +71,7 @@ TEST(Latents, EndWhereTheReferenceDoes) {
        joined(deepseek, {"training.attention=materialized", "training.dropout=0.1",
                          "training.precision=fp16_mixed"})},
       {"dense", "zero_infinity", dense},
+      {"softmaxes", "zero_infinity", joined(deepseek, {"model.model_type=deepseek_v2"})},
       {"adapters", "zero_infinity", joined(deepseek, lora)},
   };
   for (const Way& way : sampled(ways)) expect_the_references_end(way.system, way);
