@@ -110,6 +110,31 @@ TEST(Latents, EndWhereTheReferenceDoesOnRanksThatShareHeadsOrTokens) {
   for (const Way& way : sampled(ways)) expect_the_references_end(way.system, way);
 }
 
+TEST(Latents, EndWhereTheReferenceDoesInManyWays) {
+  MANY_SYSTEMS_TEST();
+  const Overrides four{"machine.gpu.count=4", "machine.host.memory=16 GiB"};
+  const Overrides packed{"training.method=qlora", "training.lora.targets=all_linear",
+                         "training.learning_rate=0.01"};
+  const Overrides dora{"training.method=lora", "training.lora.targets=attention",
+                       "training.lora.dora=true"};
+  const Way ways[] = {
+      {"packed", "zero_infinity", joined(deepseek, packed)},
+      {"dora", "zero_offload", joined(dense, dora)},
+      {"heads_and_samples", "zero_infinity",
+       joined(joined(deepseek, four),
+              {"parallel.tensor=2", "parallel.context=2", "parallel.context_kind=ring"}),
+       2},
+      {"experts_of_two", "zero_offload",
+       joined(deepseek, {"parallel.data=2", "parallel.expert=2", "training.sequence=48"}), 2},
+      {"stages", "resident",
+       joined(deepseek, {"parallel.pipeline=2", "training.gradient_accumulation=2"}), 2},
+      {"documents", "megatrain", joined(dense, {"training.packed=16"})},
+      {"unfused", "zero_infinity", joined(deepseek, {"training.fused_kernels=false"})},
+      {"muon", "ssdtrain", joined(dense, {"training.optimizer=muon"})},
+  };
+  for (const Way& way : ways) expect_the_references_end(way.system, way);
+}
+
 class LatentsIn : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(LatentsIn, EndWhereTheReferenceDoes) {
