@@ -24,19 +24,25 @@ void for_groups(const AttentionShape& shape, const Work& work) {
   }
 }
 
-/// The matrices of a group's heads in [samples x sequence, heads x head_dim].
-MatrixInput heads_of(const AttentionShape& shape, const HeadGroup& group, Input x,
+/// Rows [samples x sequence, heads x elements] of queries or of keys.
+struct HeadRows {
+  Input values;
+  std::uint64_t elements;  ///< of a head
+};
+
+/// The matrices of a group's heads.
+MatrixInput heads_of(const AttentionShape& shape, const HeadGroup& group, const HeadRows& x,
                      bool transposed = false) {
-  const std::uint64_t width = shape.heads * shape.head_dim;
-  return {from(x, group.sample * shape.sequence * width + group.head * shape.head_dim), width,
-          transposed, shape.head_dim};
+  const std::uint64_t width = shape.heads * x.elements;
+  return {from(x.values, group.sample * shape.sequence * width + group.head * x.elements), width,
+          transposed, x.elements};
 }
 
-MatrixInput kv_heads_of(const AttentionShape& shape, const HeadGroup& group, Input x,
+MatrixInput kv_heads_of(const AttentionShape& shape, const HeadGroup& group, const HeadRows& x,
                         bool transposed = false) {
-  const std::uint64_t width = shape.kv_heads * shape.head_dim;
-  return {from(x, group.sample * shape.sequence * width + group.kv_head * shape.head_dim), width,
-          transposed, group.one_kv_head ? 0 : shape.head_dim};
+  const std::uint64_t width = shape.kv_heads * x.elements;
+  return {from(x.values, group.sample * shape.sequence * width + group.kv_head * x.elements), width,
+          transposed, group.one_kv_head ? 0 : x.elements};
 }
 
 std::uint64_t first_score(const AttentionShape& shape, const HeadGroup& group) {
@@ -54,11 +60,11 @@ MatrixOutput output(const MatrixInput& at, Output whole, Input whole_read) {
   return {{whole.data + offset, whole.type, whole.add}, at.stride, at.batch_stride};
 }
 
-/// scores = scale x a b^T, of rows that are heads'.
-void to_scores(const Call& call, const AttentionShape& shape, Input a, Input b, Output scores,
-               float scale) {
+/// scores = scale x a b^T, of rows of heads of as many elements.
+void to_scores(const Call& call, const AttentionShape& shape, const HeadRows& a, const HeadRows& b,
+               Output scores, float scale) {
   for_groups(shape, [&](const HeadGroup& group) {
-    Product product{shape.sequence, shape.sequence, shape.head_dim, group.heads};
+    Product product{shape.sequence, shape.sequence, a.elements, group.heads};
     product.a = heads_of(shape, group, a);
     product.b = kv_heads_of(shape, group, b, true);
     product.c = output(scores_of(shape, group, scores.read()), scores, scores.read());
@@ -68,34 +74,41 @@ void to_scores(const Call& call, const AttentionShape& shape, Input a, Input b, 
 }
 
 /// y = scale x scores b: rows of queries.
-void from_scores(const Call& call, const AttentionShape& shape, Input scores, Input b, Output y,
-                 float scale) {
+void from_scores(const Call& call, const AttentionShape& shape, Input scores, const HeadRows& b,
+                 Output y, float scale) {
   for_groups(shape, [&](const HeadGroup& group) {
-    Product product{shape.sequence, shape.head_dim, shape.sequence, group.heads};
+    Product product{shape.sequence, b.elements, shape.sequence, group.heads};
     product.a = scores_of(shape, group, scores);
     product.b = kv_heads_of(shape, group, b);
-    product.c = output(heads_of(shape, group, y.read()), y, y.read());
+    product.c = output(heads_of(shape, group, {y.read(), b.elements}), y, y.read());
     product.scale = scale;
     call.device.product(product);
   });
 }
 
 /// y = scale x scores^T a: rows of keys, summed over the heads that share them in their order.
-void to_keys(const Call& call, const AttentionShape& shape, Input scores, Input a, Output y,
-             float scale) {
+void to_keys(const Call& call, const AttentionShape& shape, Input scores, const HeadRows& a,
+             Output y, float scale) {
   for_groups(shape, [&](HeadGroup group) {
     const std::uint64_t steps = group.one_kv_head ? group.heads : 1;
     if (group.one_kv_head) group.heads = 1;
     Output into = y;
     for (std::uint64_t step = 0; step < steps; ++step, ++group.head, into.add = true) {
-      Product product{shape.sequence, shape.head_dim, shape.sequence, group.heads};
+      Product product{shape.sequence, a.elements, shape.sequence, group.heads};
       product.a = scores_of(shape, group, scores, true);
       product.b = heads_of(shape, group, a);
-      product.c = output(kv_heads_of(shape, group, y.read()), into, y.read());
+      product.c = output(kv_heads_of(shape, group, {y.read(), a.elements}), into, y.read());
       product.scale = scale;
       call.device.product(product);
     }
   });
+}
+
+HeadRows keys_in(const AttentionShape& shape, const Operand& rows) {
+  return {rows.read(), shape.head_dim};
+}
+HeadRows values_in(const AttentionShape& shape, const Operand& rows) {
+  return {rows.read(), shape.value_elements()};
 }
 
 Softmax softmax_of(const AttentionShape& shape) {
@@ -107,7 +120,7 @@ void materialized(const Call& call, const AttentionShape& shape, OperandReader& 
   const Operand query = operands.take(), key = operands.take(), value = operands.take();
   const Operand y = operands.take(), softmax = operands.take();
   const Output scores{call.workspace, softmax.type, false};
-  to_scores(call, shape, query.read(), key.read(), scores, shape.scale);
+  to_scores(call, shape, keys_in(shape, query), keys_in(shape, key), scores, shape.scale);
   call.device.softmax(softmax_of(shape), scores.read(), softmax.write());
   Operand weights = softmax;
   if (operands.left() > 0) {
@@ -122,7 +135,7 @@ void materialized(const Call& call, const AttentionShape& shape, OperandReader& 
                        from(weights.write(), at));
     }
   }
-  from_scores(call, shape, weights.read(), value.read(), y.write(), 1);
+  from_scores(call, shape, weights.read(), values_in(shape, value), y.write(), 1);
 }
 
 void materialized_backward(const Call& call, const AttentionShape& shape, OperandReader& operands) {
@@ -135,16 +148,34 @@ void materialized_backward(const Call& call, const AttentionShape& shape, Operan
   const Operand value_gradient = operands.take();
   const Output slopes{call.workspace, softmax.type, false};
   const Output scores = from(slopes, softmax.elements);
-  to_scores(call, shape, y.read(), value.read(), slopes, 1);
+  to_scores(call, shape, values_in(shape, y), values_in(shape, value), slopes, 1);
   if (drops)
     call.device.drop_backward(shape.dropout, softmax.elements, slopes.read(), mask.mask(), slopes);
   call.device.softmax_backward(softmax_of(shape), slopes.read(), softmax.read(), scores);
-  from_scores(call, shape, scores.read(), key.read(), query_gradient.write(), shape.scale);
-  to_keys(call, shape, scores.read(), query.read(), key_gradient.write(), shape.scale);
-  to_keys(call, shape, weights.read(), y.read(), value_gradient.write(), 1);
+  from_scores(call, shape, scores.read(), keys_in(shape, key), query_gradient.write(), shape.scale);
+  to_keys(call, shape, scores.read(), keys_in(shape, query), key_gradient.write(), shape.scale);
+  to_keys(call, shape, weights.read(), values_in(shape, y), value_gradient.write(), 1);
+}
+
+/// Of all heads that a tensor rank has, also where context ranks exchange them afterwards.
+JoinedHeads joined_heads(const Call& call) {
+  const models::Architecture& a = call.architecture();
+  return {call.tokens(), a.heads / call.workload().tensor, a.latent.unrotated, a.latent.rotated};
 }
 
 }  // namespace
+
+void join_key(const Call& call) {
+  OperandReader operands(call);
+  const Operand own = operands.take(), shared = operands.take(), keys = operands.take();
+  call.device.join_heads(joined_heads(call), own.read(), shared.read(), keys.write());
+}
+
+void join_key_backward(const Call& call) {
+  OperandReader operands(call);
+  const Operand keys = operands.take(), own = operands.take(), shared = operands.take();
+  call.device.join_heads_backward(joined_heads(call), keys.read(), own.write(), shared.write());
+}
 
 void attention(const Call& call) {
   const AttentionShape shape = call.attention_shape();

@@ -61,13 +61,27 @@ void embedding_backward(const Call& call) {
                              positions.write());
 }
 
+/// Queries and keys; with latents the last elements of each query, and in place of keys what all
+/// their heads share.
 void rotation(const Call& call, bool back) {
   const models::Architecture& a = call.architecture();
+  const bool latents = a.has_latents();
   OperandReader operands(call);
-  for (const std::uint64_t heads : {a.heads, a.kv_heads})
-    call.device.rotate({call.tokens(), call.attended(), heads / call.workload().tensor, a.head_dim,
-                        a.rope_theta, back, a.rotated_dims, call.share()},
-                       operands.take().replace());
+  Rotation rotation;
+  rotation.rows = call.tokens();
+  rotation.sequence = call.attended();
+  rotation.heads = a.heads / call.workload().tensor;
+  rotation.head_dim = a.head_dim;
+  rotation.theta = a.rope_theta;
+  rotation.back = back;
+  rotation.rotated = a.rotated_dims;
+  rotation.share = call.share();
+  rotation.first = latents ? a.latent.unrotated : 0;
+  call.device.rotate(rotation, operands.take().replace());
+  rotation.heads = latents ? 1 : a.kv_heads / call.workload().tensor;
+  rotation.head_dim = latents ? a.latent.rotated : a.head_dim;
+  rotation.first = 0;
+  call.device.rotate(rotation, operands.take().replace());
 }
 
 void activation(const Call& call) {
@@ -148,6 +162,22 @@ void gradient_sum(const Call& call) {
   call.device.convert(one.elements, one.read(), sum.write());
 }
 
+Lower position_lowering_of(models::OperatorFunction function) {
+  using Function = models::OperatorFunction;
+  switch (function) {
+    case Function::rotation:
+      return [](const Call& call) { rotation(call, false); };
+    case Function::rotation_backward:
+      return [](const Call& call) { rotation(call, true); };
+    case Function::join_key:
+      return join_key;
+    case Function::join_key_backward:
+      return join_key_backward;
+    default:
+      return lowering_of_experts(function);
+  }
+}
+
 Lower loss_lowering_of(models::OperatorFunction function) {
   using Function = models::OperatorFunction;
   switch (function) {
@@ -166,7 +196,7 @@ Lower loss_lowering_of(models::OperatorFunction function) {
     case Function::joined_loss:
       return joined_loss;
     default:
-      return lowering_of_experts(function);
+      return position_lowering_of(function);
   }
 }
 
@@ -226,10 +256,6 @@ Lower lowering_of(models::OperatorFunction function) {
       return magnitude_backward;
     case Function::gradient_sum:
       return gradient_sum;
-    case Function::rotation:
-      return [](const Call& call) { rotation(call, false); };
-    case Function::rotation_backward:
-      return [](const Call& call) { rotation(call, true); };
     default:
       return loss_lowering_of(function);
   }

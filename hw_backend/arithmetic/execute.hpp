@@ -36,7 +36,7 @@ struct Moment {
 };
 
 /// Says no before anything runs.
-///   Throws  ScenarioError naming each thing that no device computes: encoders, latent attention
+///   Throws  ScenarioError naming each thing that no device computes: encoders, capped scores
 void require_support(const models::Model& model, const models::Workload& workload);
 
 /// Enqueues `op` of the forward or backward of lowering.program.

@@ -60,31 +60,32 @@ float joined(float a, float b) {
   return largest + std::log(std::exp(a - largest) + std::exp(b - largest));
 }
 
-/// Where rows of one head begin in [samples x sequence, heads x head_dim].
+/// Where rows of one head begin in [samples x sequence, heads x elements of a head].
 std::uint64_t at(const AttentionShape& shape, std::uint64_t sample, std::uint64_t row,
-                 std::uint64_t heads, std::uint64_t head) {
-  return ((sample * shape.sequence + row) * heads + head) * shape.head_dim;
+                 std::uint64_t heads, std::uint64_t head, std::uint64_t elements) {
+  return ((sample * shape.sequence + row) * heads + head) * elements;
 }
 
 }  // namespace
 
 void HostPrimitives::attention(const AttentionShape& shape, const AttentionForward& operands) {
   const std::uint64_t s = shape.sequence, d = shape.head_dim, group = shape.heads / shape.kv_heads;
-  const std::uint64_t width = shape.heads * d, kv_width = shape.kv_heads * d;
+  const std::uint64_t v = shape.value_elements(), kv = shape.kv_heads;
   const auto [keys, values, queries, scores, output] =
-      scratch_.take<5>({s * d, s * d, query_block * d, query_block * s, query_block * d});
+      scratch_.take<5>({s * d, s * v, query_block * d, query_block * s, query_block * v});
   for (std::uint64_t head = 0, sample = 0; sample < shape.samples;
        head = (head + 1) % shape.heads, sample += head == 0) {
     if (head % group == 0) {
-      const std::uint64_t first = at(shape, sample, 0, shape.kv_heads, head / group);
-      load_rows(operands.key, first, kv_width, s, d, keys);
-      load_rows(operands.value, first, kv_width, s, d, values);
+      load_rows(operands.key, at(shape, sample, 0, kv, head / group, d), kv * d, s, d, keys);
+      load_rows(operands.value, at(shape, sample, 0, kv, head / group, v), kv * v, s, v, values);
     }
     for_blocks(shape, sample, head, [&](const Queries& q) {
-      const std::uint64_t first = at(shape, sample, q.first, shape.heads, head);
-      load_rows(operands.query, first, width, q.rows, d, queries);
+      const std::uint64_t first = at(shape, sample, q.first, shape.heads, head, d);
+      const std::uint64_t first_out = at(shape, sample, q.first, shape.heads, head, v);
+      load_rows(operands.query, first, shape.heads * d, q.rows, d, queries);
       multiply_({{queries}, {keys, true}, scores, false, q.rows, q.keys, d});
-      if (operands.grows) load_rows(operands.output.read(), first, width, q.rows, d, output);
+      if (operands.grows)
+        load_rows(operands.output.read(), first_out, shape.heads * v, q.rows, v, output);
       for (std::uint64_t row = 0; row < q.rows; ++row) {
         float* const p = scores + row * q.keys;
         const std::uint64_t token = sample * s + q.first + row;
@@ -94,7 +95,7 @@ void HostPrimitives::attention(const AttentionShape& shape, const AttentionForwa
         if (operands.grows) {
           const float of_these = std::exp(own - both), of_others = std::exp(sum - both);
           for (std::uint64_t i = 0; i < q.keys; ++i) p[i] *= of_these;
-          for (std::uint64_t i = 0; i < d; ++i) output[row * d + i] *= of_others;
+          for (std::uint64_t i = 0; i < v; ++i) output[row * v + i] *= of_others;
         }
         sum = both;
         if (shape.dropout.probability > 0)
@@ -102,8 +103,8 @@ void HostPrimitives::attention(const AttentionShape& shape, const AttentionForwa
             p[key] = kept ? p[key] * scale : 0.0f;
           });
       }
-      multiply_({{scores}, {values}, output, operands.grows, q.rows, d, q.keys});
-      store_rows(output, operands.output, first, width, q.rows, d);
+      multiply_({{scores}, {values}, output, operands.grows, q.rows, v, q.keys});
+      store_rows(output, operands.output, first_out, shape.heads * v, q.rows, v);
     });
   }
 }
@@ -123,7 +124,7 @@ struct Slopes {
 // dQ = dS K, dK = dS^T Q, dV = (P M)^T dO
 void to_slopes(const AttentionShape& shape, const Queries& q, const float* log_sum_exp,
                const Slopes& at) {
-  const std::uint64_t d = shape.head_dim;
+  const std::uint64_t v = shape.value_elements();
   const float keep = shape.dropout.scale();
   for (std::uint64_t row = 0; row < q.rows; ++row) {
     float* const p = at.softmax + row * q.keys;
@@ -140,8 +141,8 @@ void to_slopes(const AttentionShape& shape, const Queries& q, const float* log_s
         kept[key] = keeps ? kept[key] * keep : 0.0f;
         ds[key] = keeps ? ds[key] * keep : 0.0f;
       });
-    const float along = sum_of(d, [&](std::size_t i) {
-      return at.output_gradients[row * d + i] * at.outputs[row * d + i];
+    const float along = sum_of(v, [&](std::size_t i) {
+      return at.output_gradients[row * v + i] * at.outputs[row * v + i];
     });
     for (std::uint64_t i = 0; i < q.keys; ++i) ds[i] = p[i] * (ds[i] - along) * shape.scale;
   }
@@ -152,36 +153,38 @@ void to_slopes(const AttentionShape& shape, const Queries& q, const float* log_s
 void HostPrimitives::attention_backward(const AttentionShape& shape,
                                         const AttentionBackward& operands) {
   const std::uint64_t s = shape.sequence, d = shape.head_dim, group = shape.heads / shape.kv_heads;
-  const std::uint64_t width = shape.heads * d, kv_width = shape.kv_heads * d;
-  const std::uint64_t block = query_block * d, square = query_block * s;
+  const std::uint64_t v = shape.value_elements(), heads = shape.heads, kv = shape.kv_heads;
+  const std::uint64_t block = query_block * std::max(d, v), square = query_block * s;
   const auto [keys, values, key_sums, value_sums, queries, gradients, outputs, softmax, dropped,
               slopes] =
-      scratch_.take<10>({s * d, s * d, s * d, s * d, block, block, block, square, square, square});
+      scratch_.take<10>({s * d, s * v, s * d, s * v, block, block, block, square, square, square});
   for (std::uint64_t head = 0, sample = 0; sample < shape.samples;
        head = (head + 1) % shape.heads, sample += head == 0) {
-    const std::uint64_t kv_first = at(shape, sample, 0, shape.kv_heads, head / group);
+    const std::uint64_t first_key = at(shape, sample, 0, kv, head / group, d);
+    const std::uint64_t first_value = at(shape, sample, 0, kv, head / group, v);
     if (head % group == 0) {
-      load_rows(operands.key, kv_first, kv_width, s, d, keys);
-      load_rows(operands.value, kv_first, kv_width, s, d, values);
+      load_rows(operands.key, first_key, kv * d, s, d, keys);
+      load_rows(operands.value, first_value, kv * v, s, v, values);
       std::fill_n(key_sums, s * d, 0.0f);
-      std::fill_n(value_sums, s * d, 0.0f);
+      std::fill_n(value_sums, s * v, 0.0f);
     }
     for_blocks(shape, sample, head, [&](const Queries& q) {
-      const std::uint64_t first = at(shape, sample, q.first, shape.heads, head);
-      load_rows(operands.query, first, width, q.rows, d, queries);
-      load_rows(operands.output_gradient, first, width, q.rows, d, gradients);
-      load_rows(operands.output, first, width, q.rows, d, outputs);
+      const std::uint64_t first = at(shape, sample, q.first, heads, head, d);
+      const std::uint64_t first_out = at(shape, sample, q.first, heads, head, v);
+      load_rows(operands.query, first, heads * d, q.rows, d, queries);
+      load_rows(operands.output_gradient, first_out, heads * v, q.rows, v, gradients);
+      load_rows(operands.output, first_out, heads * v, q.rows, v, outputs);
       multiply_({{queries}, {keys, true}, softmax, false, q.rows, q.keys, d});
-      multiply_({{gradients}, {values, true}, slopes, false, q.rows, q.keys, d});
+      multiply_({{gradients}, {values, true}, slopes, false, q.rows, q.keys, v});
       to_slopes(shape, q, operands.log_sum_exp, {softmax, dropped, slopes, gradients, outputs});
-      multiply_({{dropped, true}, {gradients}, value_sums, true, q.keys, d, q.rows});
+      multiply_({{dropped, true}, {gradients}, value_sums, true, q.keys, v, q.rows});
       multiply_({{slopes, true}, {queries}, key_sums, true, q.keys, d, q.rows});
       multiply_({{slopes}, {keys}, outputs, false, q.rows, d, q.keys});
-      store_rows(outputs, operands.query_gradient, first, width, q.rows, d);
+      store_rows(outputs, operands.query_gradient, first, heads * d, q.rows, d);
     });
     if (head % group == group - 1) {
-      store_rows(key_sums, operands.key_gradient, kv_first, kv_width, s, d);
-      store_rows(value_sums, operands.value_gradient, kv_first, kv_width, s, d);
+      store_rows(key_sums, operands.key_gradient, first_key, kv * d, s, d);
+      store_rows(value_sums, operands.value_gradient, first_value, kv * v, s, v);
     }
   }
 }
@@ -226,7 +229,7 @@ void HostPrimitives::rotate(const Rotation& rotation, Output values) {
     for (std::uint64_t sample = 0; sample < samples; ++sample) {
       const std::uint64_t first = (sample * own + token) * width;
       widen_into(values.read(), first, width, row);
-      for (float* head = row; head < row + width; head += rotation.head_dim)
+      for (float* head = row + rotation.first; head < row + width; head += rotation.head_dim)
         for (std::uint64_t i = 0; i < half; ++i) {
           const float a = head[i], b = head[i + half];
           head[i] = a * cosines[i] - b * sines[i];
@@ -234,6 +237,39 @@ void HostPrimitives::rotate(const Rotation& rotation, Output values) {
         }
       narrow(row, {values.data, values.type}, first, width);
     }
+  }
+}
+
+void HostPrimitives::join_heads(const JoinedHeads& heads, Input own, Input shared, Output keys) {
+  const std::uint64_t own_width = heads.heads * heads.own, both = heads.own + heads.shared;
+  const auto [parts, alike, joined] =
+      scratch_.take<3>({own_width, heads.shared, heads.heads * both});
+  for (std::uint64_t row = 0; row < heads.rows; ++row) {
+    widen_into(own, row * own_width, own_width, parts);
+    widen_into(shared, row * heads.shared, heads.shared, alike);
+    for (std::uint64_t head = 0; head < heads.heads; ++head) {
+      std::copy_n(parts + head * heads.own, heads.own, joined + head * both);
+      std::copy_n(alike, heads.shared, joined + head * both + heads.own);
+    }
+    narrow(joined, keys, row * heads.heads * both, heads.heads * both);
+  }
+}
+
+void HostPrimitives::join_heads_backward(const JoinedHeads& heads, Input keys_gradient,
+                                         Output own_gradient, Output shared_gradient) {
+  const std::uint64_t own_width = heads.heads * heads.own, both = heads.own + heads.shared;
+  const auto [parts, alike, joined] =
+      scratch_.take<3>({own_width, heads.shared, heads.heads * both});
+  for (std::uint64_t row = 0; row < heads.rows; ++row) {
+    widen_into(keys_gradient, row * heads.heads * both, heads.heads * both, joined);
+    std::fill_n(alike, heads.shared, 0.0f);
+    for (std::uint64_t head = 0; head < heads.heads; ++head) {
+      std::copy_n(joined + head * both, heads.own, parts + head * heads.own);
+      for (std::uint64_t i = 0; i < heads.shared; ++i)
+        alike[i] += joined[head * both + heads.own + i];
+    }
+    narrow(parts, own_gradient, row * own_width, own_width);
+    narrow(alike, shared_gradient, row * heads.shared, heads.shared);
   }
 }
 

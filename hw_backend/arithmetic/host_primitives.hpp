@@ -37,7 +37,7 @@ class HostScratch {
 ///             so that the order of sums knows neither the operands' alignment nor their type;
 ///             it is another one on each instruction set
 ///   Scratch   3.5 MiB for products; for attention 4 x sequence x head_dim + 192 x (sequence +
-///             head_dim) elements of fp32; a few rows for the others
+///             head_dim) elements of fp32, of the wider heads; a few rows for the others
 class HostPrimitives final : public Primitives {
  public:
   explicit HostPrimitives(Isa isa = best_isa());
@@ -74,6 +74,9 @@ class HostPrimitives final : public Primitives {
   void rotate(const Rotation& rotation, Output values) override;
   void attention(const AttentionShape& shape, const AttentionForward& operands) override;
   void attention_backward(const AttentionShape& shape, const AttentionBackward& operands) override;
+  void join_heads(const JoinedHeads& heads, Input own, Input shared, Output keys) override;
+  void join_heads_backward(const JoinedHeads& heads, Input keys_gradient, Output own_gradient,
+                           Output shared_gradient) override;
   void softmax(const Softmax& softmax, Input x, Output y) override;
   void softmax_backward(const Softmax& softmax, Input y_gradient, Input y,
                         Output x_gradient) override;

@@ -134,6 +134,7 @@ AttentionShape Call::attention_shape() const {
   shape.all_heads = a.heads;
   shape.first_head = (moment.tensor * ranks + (ranks == 1 ? 0 : moment.share)) * shape.heads;
   shape.head_dim = a.head_dim;
+  shape.value_dim = a.value_dim;
   shape.causal = op.causal;
   shape.scale = 1.0f / std::sqrt(static_cast<float>(a.head_dim));
   shape.dropout = dropout();

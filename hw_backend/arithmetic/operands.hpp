@@ -100,7 +100,7 @@ using Lower = void (*)(const Call&);
 void product(const Call& call);
 void product_input_gradient(const Call& call);
 void product_weight_gradient(const Call& call);
-/// Null for what experts do not do: caps, latents and diffusion are simulated only.
+/// Null for what experts do not do: caps, chosen tokens and diffusion are simulated only.
 Lower lowering_of_experts(models::OperatorFunction function);
 void tiled_feed_forward(const Call& call);
 void tiled_feed_forward_backward(const Call& call);
@@ -111,6 +111,8 @@ void attention_block(const Call& call);
 void attention_block_backward(const Call& call);
 void attention(const Call& call);
 void attention_backward(const Call& call);
+void join_key(const Call& call);
+void join_key_backward(const Call& call);
 void fused_loss(const Call& call);
 void fused_loss_backward(const Call& call);
 void chunked_loss(const Call& call);

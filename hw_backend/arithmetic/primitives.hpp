@@ -75,13 +75,22 @@ struct Rotation {
   std::uint64_t rows = 0, sequence = 0, heads = 0, head_dim = 0;
   double theta = 10000;
   bool back = false;          ///< by the opposite angle: what gradients need
-  std::uint64_t rotated = 0;  ///< only the first elements of a head turn, as if it were so wide; 0:
+  std::uint64_t rotated = 0;  ///< only so many elements of a head turn, as if it were so wide; 0:
                               ///< all
   TokenShare share{};         ///< of the sequence, which the rows are of
+  std::uint64_t first = 0;    ///< the element of a head that those which turn begin with
 };
 
-/// Queries [samples x sequence, heads x head_dim], keys and values [samples x sequence, kv_heads x
-/// head_dim]; query head h reads key head h / (heads / kv_heads).
+/// Keys whose heads end alike: [rows, heads x (own + shared)], in each head `own` elements of its
+/// own, [rows, heads x own], and behind them those of all heads, [rows, shared].
+struct JoinedHeads {
+  std::uint64_t rows = 0, heads = 0, own = 0, shared = 0;
+};
+
+/// Queries [samples x sequence, heads x head_dim], keys [samples x sequence, kv_heads x head_dim],
+/// values [samples x sequence, kv_heads x value_elements()], and of each query head what its
+/// weights make of the values, [samples x sequence, heads x value_elements()]; query head h reads
+/// key head h / (heads / kv_heads).
 struct AttentionShape {
   std::uint64_t samples = 0, sequence = 0, heads = 0, kv_heads = 0, head_dim = 0;
   bool causal = false;
@@ -91,7 +100,11 @@ struct AttentionShape {
   Dropout dropout;
   /// Of heads that ranks share: where those here begin, and how many there are; 0: these are all.
   std::uint64_t first_head = 0, all_heads = 0;
+  std::uint64_t value_dim = 0;  ///< elements of a value head; 0: head_dim
 
+  SPILLWAY_ANYWHERE std::uint64_t value_elements() const {
+    return value_dim == 0 ? head_dim : value_dim;
+  }
   /// The first element for the dropout of a query of one of these heads.
   SPILLWAY_ANYWHERE std::uint64_t first_element(std::uint64_t sample, std::uint64_t head,
                                                 std::uint64_t query) const {
@@ -264,6 +277,12 @@ class Primitives {
   /// x_gradient = y x (y_gradient - sum over the row of y x y_gradient); may be y_gradient.
   virtual void softmax_backward(const Softmax& softmax, Input y_gradient, Input y,
                                 Output x_gradient) = 0;
+
+  /// keys of their parts, in memory that is neither's.
+  virtual void join_heads(const JoinedHeads& heads, Input own, Input shared, Output keys) = 0;
+  /// The parts' gradients: that of `shared` is the sum over the heads, in their order.
+  virtual void join_heads_backward(const JoinedHeads& heads, Input keys_gradient,
+                                   Output own_gradient, Output shared_gradient) = 0;
 
   // ---- Element by element; an output may be any input of the same element type
 

@@ -70,7 +70,9 @@ struct Pieces {
     return sample * tokens + piece * shape.sequence;
   }
   std::uint64_t width() const { return shape.heads * shape.head_dim; }
-  std::uint64_t kv_width() const { return shape.kv_heads * shape.head_dim; }
+  std::uint64_t key_width() const { return shape.kv_heads * shape.head_dim; }
+  std::uint64_t value_width() const { return shape.kv_heads * shape.value_elements(); }
+  std::uint64_t output_width() const { return shape.heads * shape.value_elements(); }
 
   const Call& call;
   AttentionShape shape;
@@ -92,9 +94,9 @@ void attention_block(const Call& call) {
       [&](const Pair& pair, std::uint64_t row, std::uint64_t kv_row, const AttentionShape& shape) {
         AttentionForward forward;
         forward.query = from(query.read(), row * pieces.width());
-        forward.key = from(key.read(), kv_row * pieces.kv_width());
-        forward.value = from(value.read(), kv_row * pieces.kv_width());
-        forward.output = from(output.replace(), row * pieces.width());
+        forward.key = from(key.read(), kv_row * pieces.key_width());
+        forward.value = from(value.read(), kv_row * pieces.value_width());
+        forward.output = from(output.replace(), row * pieces.output_width());
         forward.log_sum_exp = sums.floats() + row * shape.heads;
         forward.grows = output.add || !pair.first_of_query;
         call.device.attention(shape, forward);
@@ -108,28 +110,31 @@ void attention_block_backward(const Call& call) {
   const Operand value = operands.take(), output = operands.take(), sums = operands.take();
   const Operand query_gradient = operands.take(), key_gradient = operands.take();
   const Operand value_gradient = operands.take();
-  pieces.for_each(
-      [&](const Pair& pair, std::uint64_t row, std::uint64_t kv_row, const AttentionShape& shape) {
-        const std::uint64_t at = row * pieces.width(), kv_at = kv_row * pieces.kv_width();
-        AttentionBackward backward;
-        backward.output_gradient = from(gradient.read(), at);
-        backward.query = from(query.read(), at);
-        backward.key = from(key.read(), kv_at);
-        backward.value = from(value.read(), kv_at);
-        backward.output = from(output.read(), at);
-        backward.log_sum_exp = sums.floats() + row * shape.heads;
-        backward.query_gradient =
-            adding(from(query_gradient.write(), at), query_gradient.add || !pair.first_of_query);
-        backward.key_gradient = adding(from(key_gradient.write(), kv_at), !pair.first_of_key);
-        backward.value_gradient = adding(from(value_gradient.write(), kv_at), !pair.first_of_key);
-        backward.workspace = reinterpret_cast<float*>(call.workspace);
-        call.device.attention_backward(shape, backward);
-      });
+  pieces.for_each([&](const Pair& pair, std::uint64_t row, std::uint64_t kv_row,
+                      const AttentionShape& shape) {
+    const std::uint64_t at = row * pieces.width(), output_at = row * pieces.output_width();
+    const std::uint64_t key_at = kv_row * pieces.key_width();
+    const std::uint64_t value_at = kv_row * pieces.value_width();
+    AttentionBackward backward;
+    backward.output_gradient = from(gradient.read(), output_at);
+    backward.query = from(query.read(), at);
+    backward.key = from(key.read(), key_at);
+    backward.value = from(value.read(), value_at);
+    backward.output = from(output.read(), output_at);
+    backward.log_sum_exp = sums.floats() + row * shape.heads;
+    backward.query_gradient =
+        adding(from(query_gradient.write(), at), query_gradient.add || !pair.first_of_query);
+    backward.key_gradient = adding(from(key_gradient.write(), key_at), !pair.first_of_key);
+    backward.value_gradient = adding(from(value_gradient.write(), value_at), !pair.first_of_key);
+    backward.workspace = reinterpret_cast<float*>(call.workspace);
+    call.device.attention_backward(shape, backward);
+  });
   for (std::uint64_t sample = 0; sample < pieces.samples; ++sample)
     for (const std::uint64_t piece : pieces.unseen)
-      for (const Operand& made : {key_gradient, value_gradient}) {
-        const Output at = from(made.write(), pieces.row_of(sample, piece) * pieces.kv_width());
-        call.device.zero(at.data, pieces.shape.sequence * pieces.kv_width() * size_of(at.type));
+      for (const auto& [made, width] : {std::pair(key_gradient, pieces.key_width()),
+                                        std::pair(value_gradient, pieces.value_width())}) {
+        const Output at = from(made.write(), pieces.row_of(sample, piece) * width);
+        call.device.zero(at.data, pieces.shape.sequence * width * size_of(at.type));
       }
 }
 

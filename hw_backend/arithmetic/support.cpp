@@ -107,8 +107,8 @@ void require_support(const models::Model& model, const models::Workload& workloa
   Refusals refuse;
   const char* const decoders =
       "decoders compute for real: llama, qwen2, qwen3, mistral, olmo2, phi3, gpt2, opt, gpt_neox, "
-      "and with experts mixtral, qwen2_moe, qwen3_moe, olmoe, granitemoe, dbrx, glm4_moe, "
-      "minimax_m2";
+      "minicpm3, and with experts mixtral, qwen2_moe, qwen3_moe, olmoe, granitemoe, dbrx, "
+      "glm4_moe, minimax_m2, deepseek_v2, deepseek_v3";
   const auto has = [&](bool wrong, const char* what) {
     refuse(wrong, "model", a.name + " has " + what + ", which no device computes for real",
            decoders);
@@ -123,7 +123,6 @@ void require_support(const models::Model& model, const models::Workload& workloa
   has(a.attention_gate, "a gate behind attention");
   has(a.value_norm, "norms of values");
   has(a.embedding_width != a.hidden, "an embedding narrower than its hidden states");
-  has(a.has_latents(), "latent attention");
   has(a.alibi, "slopes as positions (ALiBi)");
   has(a.attention_sinks, "attention sinks");
   has(a.attention_softcap, "capped attention scores");

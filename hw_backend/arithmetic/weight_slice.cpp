@@ -23,6 +23,7 @@ std::vector<std::uint64_t> outputs_of(const models::Architecture& a, const Weigh
     return all == std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
   };
   if (matrix.kind == WeightKind::query && is(heads)) return heads;
+  if (matrix.kind == WeightKind::key_value) return {a.heads * a.latent.unrotated, a.value_width()};
   const bool up = shared || matrix.kind == WeightKind::ffn_up;
   if (up && a.gated_ffn && is(both)) return both;
   return {all};

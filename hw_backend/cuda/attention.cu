@@ -29,11 +29,11 @@ struct Cut {
 };
 
 /// most                bytes of scratch, where 64 queries do not take more
-/// per_score, per_key  bytes of scratch for each score and each element of a key head
+/// per_score, per_key  bytes of scratch for each score and each token of a key head
 Cut cut(const AttentionShape& shape, std::uint64_t most, std::uint64_t per_score,
         std::uint64_t per_key) {
   const auto bytes = [&](std::uint64_t queries) {
-    return shape.sequence * (queries * per_score + shape.head_dim * per_key);
+    return shape.sequence * (queries * per_score + per_key);
   };
   std::uint64_t queries = most_queries;
   while (queries > fewest_queries && bytes(queries) > most) queries /= 2;
@@ -54,28 +54,33 @@ void for_blocks(const AttentionShape& shape, const Cut& cut, std::uint64_t sampl
     }
 }
 
-/// Where the block's first query head has its rows in [samples x sequence, heads x head_dim].
+/// Where the block's first query head has its row, in heads of [samples x sequence, heads].
 std::uint64_t first_query(const AttentionShape& shape, const Block& block) {
   const std::uint64_t head = block.kv_head * (shape.heads / shape.kv_heads) + block.member;
   const std::uint64_t row = block.sample * shape.sequence + block.first;
-  return (row * shape.heads + head) * shape.head_dim;
+  return row * shape.heads + head;
 }
 
-MatrixInput queries_of(const AttentionShape& shape, const Block& block, Input x) {
-  x.data += first_query(shape, block) * size_of(x.type);
-  return {x, shape.heads * shape.head_dim, false, shape.heads / shape.kv_heads * shape.head_dim};
+/// Rows of query heads, of `elements` each: queries have head_dim, outputs value_elements().
+MatrixInput queries_of(const AttentionShape& shape, const Block& block, Input x,
+                       std::uint64_t elements) {
+  x.data += first_query(shape, block) * elements * size_of(x.type);
+  return {x, shape.heads * elements, false, shape.heads / shape.kv_heads * elements};
 }
-MatrixOutput queries_of(const AttentionShape& shape, const Block& block, Output y) {
-  y.data += first_query(shape, block) * size_of(y.type);
-  return {y, shape.heads * shape.head_dim, shape.heads / shape.kv_heads * shape.head_dim};
+MatrixOutput queries_of(const AttentionShape& shape, const Block& block, Output y,
+                        std::uint64_t elements) {
+  y.data += first_query(shape, block) * elements * size_of(y.type);
+  return {y, shape.heads * elements, shape.heads / shape.kv_heads * elements};
 }
 
 std::uint64_t first_key(const AttentionShape& shape, std::uint64_t sample, std::uint64_t kv_head) {
-  return (sample * shape.sequence * shape.kv_heads + kv_head) * shape.head_dim;
+  return sample * shape.sequence * shape.kv_heads + kv_head;
 }
-MatrixInput keys_of(const AttentionShape& shape, const Block& block, Input x, bool transposed) {
-  x.data += first_key(shape, block.sample, block.kv_head) * size_of(x.type);
-  return {x, shape.kv_heads * shape.head_dim, transposed, shape.head_dim};
+/// Likewise of keys, or of values.
+MatrixInput keys_of(const AttentionShape& shape, const Block& block, Input x, bool transposed,
+                    std::uint64_t elements) {
+  x.data += first_key(shape, block.sample, block.kv_head) * elements * size_of(x.type);
+  return {x, shape.kv_heads * elements, transposed, elements};
 }
 
 /// Scores of a block in scratch [heads, rows, keys].
@@ -125,8 +130,9 @@ struct Grown {
 
 __device__ void scale_head(const AttentionShape& shape, const Row& row, float factor,
                            const Grown& grown) {
-  const std::uint64_t first = (row.token * shape.heads + row.head) * shape.head_dim;
-  for_eights_of_row(shape.head_dim, [&](std::uint64_t i, std::uint64_t some) {
+  const std::uint64_t n = shape.value_elements();
+  const std::uint64_t first = (row.token * shape.heads + row.head) * n;
+  for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
     Eight v = get8(grown.before, first + i, some);
     for (int k = 0; k < 8; ++k) v.value[k] *= factor;
     put8(grown.after, first + i, some, v);
@@ -181,9 +187,10 @@ struct SlopesOf {
 /// sum over the row's head of output x output's gradient, which is that of softmax x its gradient.
 __device__ float along_of(const AttentionShape& shape, const Row& row, const SlopesOf& call,
                           float* shared) {
-  const std::uint64_t first = (row.token * shape.heads + row.head) * shape.head_dim;
+  const std::uint64_t n = shape.value_elements();
+  const std::uint64_t first = (row.token * shape.heads + row.head) * n;
   float sum = 0;
-  for_eights_of_row(shape.head_dim, [&](std::uint64_t i, std::uint64_t some) {
+  for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
     const Eight a = get8(call.output_gradient, first + i, some);
     const Eight b = get8(call.output, first + i, some);
     for (int k = 0; k < 8; ++k) sum += a.value[k] * b.value[k];
@@ -229,10 +236,11 @@ void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForwa
   std::byte* const scores = attention_.take(scores_bytes + square * size_of(type));
   std::byte* const weights = scores + scores_bytes;
   const Output output{operands.output.data, operands.output.type, false};
+  const std::uint64_t of_key = shape.head_dim, of_value = shape.value_elements();
   const auto work = [&](const Block& block) {
-    Multiplication to_scores{block.rows, block.keys, shape.head_dim, block.heads};
-    to_scores.a = queries_of(shape, block, operands.query);
-    to_scores.b = keys_of(shape, block, operands.key, true);
+    Multiplication to_scores{block.rows, block.keys, of_key, block.heads};
+    to_scores.a = queries_of(shape, block, operands.query, of_key);
+    to_scores.b = keys_of(shape, block, operands.key, true, of_key);
     to_scores.c = scores;
     to_scores.stride = block.keys;
     to_scores.batch_stride = block.rows * block.keys;
@@ -240,10 +248,10 @@ void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForwa
     launch(stream_, "attention", on_device::softmax_of_block, block.heads * block.rows, shape,
            block, Input(scores, Element::fp32), operands.log_sum_exp, Output{weights, type, false},
            operands.grows ? on_device::Grown{output.read(), output} : on_device::Grown{});
-    Product to_output{block.rows, shape.head_dim, block.keys, block.heads};
+    Product to_output{block.rows, of_value, block.keys, block.heads};
     to_output.a = scores_of(block, weights, type);
-    to_output.b = keys_of(shape, block, operands.value, false);
-    to_output.c = queries_of(shape, block, output);
+    to_output.b = keys_of(shape, block, operands.value, false, of_value);
+    to_output.c = queries_of(shape, block, output, of_value);
     to_output.c.values.add = operands.grows;
     product(to_output);
   };
@@ -254,7 +262,8 @@ void CudaPrimitives::attention(const AttentionShape& shape, const AttentionForwa
 
 namespace {
 
-/// Scratch of a backward: [heads, queries, sequence] each, and [heads, sequence, head_dim].
+/// Scratch of a backward: [heads, queries, sequence] each, and of keys and of values [heads,
+/// sequence, elements of a head].
 struct BackwardScratch {
   std::byte *scores, *gradients, *weights, *slopes, *key_sums, *value_sums;
   std::uint64_t all_sums;  ///< bytes of both
@@ -265,39 +274,41 @@ BackwardScratch divide(Scratch& scratch, const AttentionShape& shape, const Cut&
   const std::uint64_t elements = cut.heads * cut.queries * shape.sequence;
   const std::uint64_t square = in_lines(elements * sizeof(float));
   const std::uint64_t rounded = in_lines(elements * size_of(type));
-  const std::uint64_t sums = in_lines(cut.heads * shape.sequence * shape.head_dim * sizeof(float));
+  const std::uint64_t tokens = cut.heads * shape.sequence;
+  const std::uint64_t key_sums = in_lines(tokens * shape.head_dim * sizeof(float));
+  const std::uint64_t value_sums = in_lines(tokens * shape.value_elements() * sizeof(float));
   BackwardScratch parts = {};
-  parts.scores = scratch.take(2 * (square + sums + rounded));
+  parts.all_sums = key_sums + value_sums;
+  parts.scores = scratch.take(2 * (square + rounded) + parts.all_sums);
   parts.gradients = parts.scores + square;
   parts.key_sums = parts.gradients + square;
-  parts.value_sums = parts.key_sums + sums;
-  parts.weights = parts.value_sums + sums;
+  parts.value_sums = parts.key_sums + key_sums;
+  parts.weights = parts.value_sums + value_sums;
   parts.slopes = parts.weights + rounded;
-  parts.all_sums = 2 * sums;
   return parts;
 }
 
-/// [heads, rows, keys] in fp32 = a b^T.
+/// [heads, rows, keys] in fp32 = a b^T, of heads of `elements`.
 Multiplication to_scores(const AttentionShape& shape, const Block& block, Input a, Input b,
-                         std::byte* c) {
-  Multiplication m{block.rows, block.keys, shape.head_dim, block.heads};
-  m.a = queries_of(shape, block, a);
-  m.b = keys_of(shape, block, b, true);
+                         std::uint64_t elements, std::byte* c) {
+  Multiplication m{block.rows, block.keys, elements, block.heads};
+  m.a = queries_of(shape, block, a, elements);
+  m.b = keys_of(shape, block, b, true, elements);
   m.c = c;
   m.stride = block.keys;
   m.batch_stride = block.rows * block.keys;
   return m;
 }
 
-/// [heads, keys, head_dim] in fp32 += scores^T b.
+/// [heads, keys, elements] in fp32 += scores^T b.
 Multiplication to_keys(const AttentionShape& shape, const Block& block, const std::byte* scores,
-                       Input b, std::byte* c) {
-  Multiplication m{block.keys, shape.head_dim, block.rows, block.heads};
+                       Input b, std::uint64_t elements, std::byte* c) {
+  Multiplication m{block.keys, elements, block.rows, block.heads};
   m.a = scores_of(block, scores, b.type, true);
-  m.b = queries_of(shape, block, b);
+  m.b = queries_of(shape, block, b, elements);
   m.c = c;
-  m.stride = shape.head_dim;
-  m.batch_stride = shape.sequence * shape.head_dim;
+  m.stride = elements;
+  m.batch_stride = shape.sequence * elements;
   m.keep = 1;
   return m;
 }
@@ -309,38 +320,42 @@ Multiplication to_keys(const AttentionShape& shape, const Block& block, const st
 void CudaPrimitives::attention_backward(const AttentionShape& shape,
                                         const AttentionBackward& operands) {
   const Element type = operands.query.type;
-  const Cut by = cut(shape, backward_bytes, 2 * (sizeof(float) + size_of(type)), 2 * sizeof(float));
+  const std::uint64_t of_key = shape.head_dim, of_value = shape.value_elements();
+  const Cut by = cut(shape, backward_bytes, 2 * (sizeof(float) + size_of(type)),
+                     (of_key + of_value) * sizeof(float));
   const BackwardScratch parts = divide(attention_, shape, by, type);
   const auto work = [&](const Block& block) {
-    multiply(to_scores(shape, block, operands.query, operands.key, parts.scores));
-    multiply(to_scores(shape, block, operands.output_gradient, operands.value, parts.gradients));
+    multiply(to_scores(shape, block, operands.query, operands.key, of_key, parts.scores));
+    multiply(to_scores(shape, block, operands.output_gradient, operands.value, of_value,
+                       parts.gradients));
     launch(stream_, "attention_backward", on_device::slopes_of_block, block.heads * block.rows,
            shape, block,
            on_device::SlopesOf{
                Input(parts.scores, Element::fp32), Input(parts.gradients, Element::fp32),
                operands.log_sum_exp, operands.output_gradient, operands.output,
                Output{parts.weights, type, false}, Output{parts.slopes, type, false}});
-    multiply(to_keys(shape, block, parts.weights, operands.output_gradient, parts.value_sums));
-    multiply(to_keys(shape, block, parts.slopes, operands.query, parts.key_sums));
-    Product to_query{block.rows, shape.head_dim, block.keys, block.heads};
+    multiply(
+        to_keys(shape, block, parts.weights, operands.output_gradient, of_value, parts.value_sums));
+    multiply(to_keys(shape, block, parts.slopes, operands.query, of_key, parts.key_sums));
+    Product to_query{block.rows, of_key, block.keys, block.heads};
     to_query.a = scores_of(block, parts.slopes, type);
-    to_query.b = keys_of(shape, block, operands.key, false);
-    to_query.c = queries_of(shape, block, operands.query_gradient);
+    to_query.b = keys_of(shape, block, operands.key, false, of_key);
+    to_query.c = queries_of(shape, block, operands.query_gradient, of_key);
     product(to_query);
   };
   const auto store = [&](std::uint64_t sample, std::uint64_t kv_head, const std::byte* sums,
-                         Output into) {
-    into.data += first_key(shape, sample, kv_head) * size_of(into.type);
+                         std::uint64_t elements, Output into) {
+    into.data += first_key(shape, sample, kv_head) * elements * size_of(into.type);
     const std::uint64_t heads = std::min(by.heads, shape.kv_heads - kv_head);
-    store_matrices(stream_, {sums, Element::fp32}, shape.sequence, shape.head_dim, heads,
-                   {into, shape.kv_heads * shape.head_dim, shape.head_dim});
+    store_matrices(stream_, {sums, Element::fp32}, shape.sequence, elements, heads,
+                   {into, shape.kv_heads * elements, elements});
   };
   for (std::uint64_t sample = 0; sample < shape.samples; ++sample)
     for (std::uint64_t kv_head = 0; kv_head < shape.kv_heads; kv_head += by.heads) {
       zero(parts.key_sums, parts.all_sums);
       for_blocks(shape, by, sample, kv_head, work);
-      store(sample, kv_head, parts.key_sums, operands.key_gradient);
-      store(sample, kv_head, parts.value_sums, operands.value_gradient);
+      store(sample, kv_head, parts.key_sums, of_key, operands.key_gradient);
+      store(sample, kv_head, parts.value_sums, of_value, operands.value_gradient);
     }
 }
 

@@ -61,6 +61,9 @@ class CudaPrimitives final : public Primitives {
   void rotate(const Rotation& rotation, Output values) override;
   void attention(const AttentionShape& shape, const AttentionForward& operands) override;
   void attention_backward(const AttentionShape& shape, const AttentionBackward& operands) override;
+  void join_heads(const JoinedHeads& heads, Input own, Input shared, Output keys) override;
+  void join_heads_backward(const JoinedHeads& heads, Input keys_gradient, Output own_gradient,
+                           Output shared_gradient) override;
   void softmax(const Softmax& softmax, Input x, Output y) override;
   void softmax_backward(const Softmax& softmax, Input y_gradient, Input y,
                         Output x_gradient) override;

@@ -161,7 +161,7 @@ __global__ void rotate(Rotation rotation, Turning by, const Turn* turns, Output 
       }
     for (std::uint64_t head = group * turned_heads;
          head < rotation.heads && head < (group + 1) * turned_heads; ++head) {
-      const std::uint64_t first = row * width + head * rotation.head_dim + i;
+      const std::uint64_t first = row * width + head * rotation.head_dim + rotation.first + i;
       const Raw8 raw_a = raw8(values.data, values.type, first, some);
       const Raw8 raw_b = raw8(values.data, values.type, first + by.half, some);
       Eight a = widened8(values.type, raw_a), b = widened8(values.type, raw_b);
@@ -173,6 +173,56 @@ __global__ void rotate(Rotation rotation, Turning by, const Turn* turns, Output 
       put8(values, first, some, a);
       put8(values, first + by.half, some, b);
     }
+  }
+}
+
+/// Eights of the parts of a head.
+struct HeadEights {
+  std::uint64_t own, shared;
+};
+
+/// A thread copies eight elements of one head's own part, or of the shared one into one head.
+__global__ void join_heads(JoinedHeads heads, HeadEights eights, Input own, Input shared,
+                           Output keys) {
+  const std::uint64_t of_head = eights.own + eights.shared, both = heads.own + heads.shared;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
+  for (std::uint64_t at = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
+       at < heads.rows * heads.heads * of_head; at += stride) {
+    const std::uint64_t head = at / of_head, eight = at % of_head;  // head: of all rows
+    const bool is_own = eight < eights.own;
+    const std::uint64_t i = 8 * (is_own ? eight : eight - eights.own);
+    const std::uint64_t left = (is_own ? heads.own : heads.shared) - i, some = left < 8 ? left : 8;
+    const std::uint64_t row = head / heads.heads;
+    const Eight v =
+        is_own ? get8(own, head * heads.own + i, some) : get8(shared, row * heads.shared + i, some);
+    put8(keys, head * both + (is_own ? i : heads.own + i), some, v);
+  }
+}
+
+/// A thread copies eight elements of one head's own part, or sums eight shared ones over the heads.
+__global__ void part_heads(JoinedHeads heads, HeadEights eights, Input keys, Output own,
+                           Output shared) {
+  const std::uint64_t of_own = heads.heads * eights.own, of_row = of_own + eights.shared;
+  const std::uint64_t both = heads.own + heads.shared;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
+  for (std::uint64_t at = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
+       at < heads.rows * of_row; at += stride) {
+    const std::uint64_t row = at / of_row, eight = at % of_row;
+    if (eight < of_own) {
+      const std::uint64_t head = row * heads.heads + eight / eights.own;
+      const std::uint64_t i = eight % eights.own * 8;
+      const std::uint64_t some = heads.own - i < 8 ? heads.own - i : 8;
+      put8(own, head * heads.own + i, some, get8(keys, head * both + i, some));
+      continue;
+    }
+    const std::uint64_t i = (eight - of_own) * 8;
+    const std::uint64_t some = heads.shared - i < 8 ? heads.shared - i : 8;
+    Eight sum = {};
+    for (std::uint64_t head = row * heads.heads; head < (row + 1) * heads.heads; ++head) {
+      const Eight more = get8(keys, head * both + heads.own + i, some);
+      for (int k = 0; k < 8; ++k) sum.value[k] += more.value[k];
+    }
+    put8(shared, row * heads.shared + i, some, sum);
   }
 }
 
@@ -226,6 +276,21 @@ void CudaPrimitives::rotate(const Rotation& rotation, Output values) {
   launch(stream_, "rotate", on_device::rotate,
          divided_up(rotation.rows * by.groups * by.eights, block_threads), rotation, by, turns,
          values);
+}
+
+void CudaPrimitives::join_heads(const JoinedHeads& heads, Input own, Input shared, Output keys) {
+  const on_device::HeadEights eights{divided_up(heads.own, 8), divided_up(heads.shared, 8)};
+  const std::uint64_t threads = heads.rows * heads.heads * (eights.own + eights.shared);
+  launch(stream_, "join_heads", on_device::join_heads, divided_up(threads, block_threads), heads,
+         eights, own, shared, keys);
+}
+
+void CudaPrimitives::join_heads_backward(const JoinedHeads& heads, Input keys_gradient,
+                                         Output own_gradient, Output shared_gradient) {
+  const on_device::HeadEights eights{divided_up(heads.own, 8), divided_up(heads.shared, 8)};
+  const std::uint64_t threads = heads.rows * (heads.heads * eights.own + eights.shared);
+  launch(stream_, "join_heads_backward", on_device::part_heads, divided_up(threads, block_threads),
+         heads, eights, keys_gradient, own_gradient, shared_gradient);
 }
 
 }  // namespace spillway::hw_backend

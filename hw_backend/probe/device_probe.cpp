@@ -122,6 +122,7 @@ std::optional<AttentionShape> attention_of(const models::Model& model,
   shape.heads = a.heads / w.tensor;
   shape.kv_heads = a.kv_heads / w.tensor;
   shape.head_dim = a.head_dim;
+  shape.value_dim = a.value_dim;
   shape.causal = found->causal;
   shape.scale = 1 / std::sqrt(static_cast<float>(a.head_dim));
   return shape;

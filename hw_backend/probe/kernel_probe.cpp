@@ -178,13 +178,14 @@ class LayerAttention {
   double flops() const {
     const double scores = static_cast<double>(tokens() * shape_.heads) *
                           static_cast<double>(shape_.sequence) / (shape_.causal ? 2 : 1);
-    return 3 * 2 * 2 * scores * static_cast<double>(shape_.head_dim);
+    return 3 * 2 * scores * static_cast<double>(shape_.head_dim + shape_.value_elements());
   }
 
  private:
   std::uint64_t tokens() const { return shape_.samples * shape_.sequence; }
+  /// Enough for the wider of queries and values.
   std::uint64_t bytes(std::uint64_t heads) const {
-    return tokens() * heads * shape_.head_dim * size_of(type_);
+    return tokens() * heads * std::max(shape_.head_dim, shape_.value_elements()) * size_of(type_);
   }
 
   AttentionShape shape_;

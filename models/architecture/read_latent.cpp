@@ -40,6 +40,7 @@ void read_deepseek_v2(ConfigKeys& keys, Architecture& a) {
   read_latents(keys, a, {1536, 512, 128, 64}, 128);
   a.qkv_bias = a.attention_output_bias = keys.flag("attention_bias", false);
   read_routed_experts(keys, a, 64, 6, 1407, 0);
+  a.router_rule = read_router_rule(keys);
 }
 
 void read_deepseek_v3(ConfigKeys& keys, Architecture& a) {

@@ -197,7 +197,8 @@ std::vector<Value> adapted(Tape& tape, const std::string& name, Value x, const A
   const std::uint64_t rank = tape.model().weights[down.matrices.front()].outputs();
   const std::size_t batch = down.matrices.size();
   mark_whole(tape, adapters);
-  const Value narrow = tape.value(name + ".adapter", rows * rank);
+  const Value narrow = tape.has_own_tokens(x) ? tape.value_beside(x, name + ".adapter", rank)
+                                              : tape.value(name + ".adapter", rows * rank);
   product(tape, name + ".adapter_down", x, down, rows, inputs, {narrow}, batch);
   std::vector<Value> added;
   for (std::size_t i = 0; i < outputs.size(); ++i)

@@ -112,5 +112,19 @@ inline constexpr const char* small_mixtral = R"({"model_type": "mixtral", "hidde
     "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
     "intermediate_size": 28, "num_local_experts": 5, "num_experts_per_tok": 3,
     "vocab_size": 50})";
+// Keys, values and queries by their latents, values narrower than keys; a dense block, and one of
+// experts by sigmoids beside shared ones.
+inline constexpr const char* small_deepseek_v3 = R"({"model_type": "deepseek_v3",
+    "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 4, "q_lora_rank": 14, "kv_lora_rank": 10, "qk_nope_head_dim": 5,
+    "qk_rope_head_dim": 4, "v_head_dim": 7, "intermediate_size": 40, "moe_intermediate_size": 20,
+    "n_routed_experts": 5, "num_experts_per_tok": 3, "first_k_dense_replace": 1,
+    "vocab_size": 50})";
+// Queries straight from the hidden states, values wider than keys.
+inline constexpr const char* small_deepseek_v2 = R"({"model_type": "deepseek_v2",
+    "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+    "num_key_value_heads": 3, "q_lora_rank": null, "kv_lora_rank": 10, "qk_nope_head_dim": 4,
+    "qk_rope_head_dim": 2, "v_head_dim": 9, "intermediate_size": 40, "n_routed_experts": 0,
+    "vocab_size": 50})";
 
 }  // namespace spillway::hw_backend

@@ -329,6 +329,40 @@ INSTANTIATE_TEST_SUITE_P(
                     in_tiles("frozen_feed_forward", small_llama, true, freezing({"layers.1.mlp"}))),
     [](const auto& row) { return row.param.name; });
 
+// Biases of what makes latents.
+constexpr const char* biased_deepseek_v2 = R"({"model_type": "deepseek_v2",
+    "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3,
+    "num_key_value_heads": 3, "q_lora_rank": 14, "kv_lora_rank": 10, "qk_nope_head_dim": 4,
+    "qk_rope_head_dim": 6, "v_head_dim": 4, "intermediate_size": 40, "n_routed_experts": 0,
+    "attention_bias": true, "vocab_size": 50})";
+constexpr const char* small_minicpm3 = R"({"model_type": "minicpm3", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "num_key_value_heads": 3,
+    "q_lora_rank": 14, "kv_lora_rank": 10, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4,
+    "intermediate_size": 40, "vocab_size": 50})";
+
+// Shares that do not add up to 1, beside an expert of all tokens.
+constexpr const char* mixed_deepseek_v2 = R"({"model_type": "deepseek_v2", "hidden_size": 24,
+    "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 3,
+    "q_lora_rank": null, "kv_lora_rank": 10, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2,
+    "v_head_dim": 4, "intermediate_size": 40, "moe_intermediate_size": 20,
+    "n_routed_experts": 4, "num_experts_per_tok": 2, "first_k_dense_replace": 1,
+    "vocab_size": 50})";
+
+INSTANTIATE_TEST_SUITE_P(
+    Latents, Gradients,
+    testing::Values(
+        Case{"deepseek_v3", small_deepseek_v3},
+        Case{"deepseek_v3_unfused", small_deepseek_v3, Attention::materialized, false},
+        Case{"deepseek_v3_dropout", small_deepseek_v3, Attention::flash, true, 0.2},
+        Case{"deepseek_v2", small_deepseek_v2},
+        Case{"deepseek_v2_unfused", small_deepseek_v2, Attention::materialized, false, 0.2},
+        Case{"biases", biased_deepseek_v2}, Case{"minicpm3", small_minicpm3},
+        Case{"deepseek_v2_experts", mixed_deepseek_v2},
+        Case{"adapters", small_deepseek_v3, Attention::flash, true, 0, adapters("attention", 6)},
+        Case{"dora", small_deepseek_v2, Attention::flash, true, 0, dora("all_linear", 6)},
+        packed("packed", small_deepseek_v2, 0)),
+    [](const auto& row) { return row.param.name; });
+
 constexpr const char* small_granite_moe = R"({"model_type": "granitemoeshared", "hidden_size": 24,
     "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 20,
     "num_local_experts": 4, "num_experts_per_tok": 2, "shared_intermediate_size": 16,

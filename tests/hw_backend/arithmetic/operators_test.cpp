@@ -40,7 +40,8 @@ double distance(const Trained& a, const Trained& b) {
 }
 
 TEST(Operators, MaterializedAttentionEqualsFlashEvenInWhatItDrops) {
-  for (const char* config : {small_llama, small_gpt2, small_qwen})
+  for (const char* config :
+       {small_llama, small_gpt2, small_qwen, small_deepseek_v2, small_deepseek_v3})
     for (const double dropout : {0.0, 0.3}) {
       const Trained flash = one_step(config, Attention::flash, true, dropout);
       const Trained whole = one_step(config, Attention::materialized, true, dropout);
@@ -86,7 +87,7 @@ TEST(Operators, FlashAttentionDropsTheSameInRowsThatNoFourDivides) {
 }
 
 TEST(Operators, ASavedTensorThatIsLostChangesAGradient) {
-  for (const char* config : {small_llama, small_gpt2})
+  for (const char* config : {small_llama, small_gpt2, small_deepseek_v2, small_deepseek_v3})
     for (const Attention attention : {Attention::flash, Attention::materialized}) {
       models::Workload workload = small_workload();
       workload.attention = attention;
@@ -120,7 +121,7 @@ TEST(Operators, TheFusedLossEqualsTheWholeOne) {
 
 TEST(Operators, SixteenBitGradientsAreNearThoseOfFp32) {
   using models::Precision;
-  for (const char* config : {small_llama, small_gpt2, norm_last_opt})
+  for (const char* config : {small_llama, small_gpt2, norm_last_opt, small_deepseek_v2})
     for (const Attention attention : {Attention::flash, Attention::materialized})
       for (const bool fused : {true, false}) {
         const Trained exact = one_step(config, attention, fused, 0);

@@ -22,7 +22,7 @@ std::vector<description::Complaint> complaints(const char* config, std::uint64_t
 
 TEST(Support, DecodersRun) {
   for (const char* config : {small_llama, small_qwen, small_gpt2, small_opt, norm_last_opt,
-                             small_mixtral, small_qwen2_moe})
+                             small_mixtral, small_qwen2_moe, small_deepseek_v2, small_deepseek_v3})
     EXPECT_TRUE(complaints(config).empty()) << config;
 }
 
@@ -43,8 +43,9 @@ TEST(Support, BlocksThatOnlySimulateSayWhich) {
   };
   EXPECT_EQ(reason(R"({"model_type": "bloom"})"),
             "test has slopes as positions (ALiBi), which no device computes for real");
-  EXPECT_EQ(reason(R"({"model_type": "deepseek_v3", "n_routed_experts": 0})"),
-            "test has latent attention, which no device computes for real");
+  EXPECT_EQ(reason(R"({"model_type": "deepseek_v2"})"), "");
+  EXPECT_EQ(reason(R"({"model_type": "deepseek_v3"})"), "");
+  EXPECT_EQ(reason(R"({"model_type": "minicpm3"})"), "");
   EXPECT_EQ(reason(R"({"model_type": "qwen3_5_text"})"),
             "test has blocks of other shapes than the rest, which no device computes for real");
   EXPECT_EQ(reason(R"({"model_type": "qwen3_5_text", "full_attention_interval": 1})"),

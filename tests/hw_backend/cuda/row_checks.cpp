@@ -305,14 +305,17 @@ void late_rotations(Device& device, Report& report) {
   for (const Element type : all_types) {
     const Rotation rotation{600, 600, 5, 16, 500000, false};
     const Rotation other{600, 600, 2, 40, 10000, true, 16};
+    Rotation last = other;
+    last.first = 23;
     Operand values(device, 600 * 80, type, 1), others(device, 600 * 80, type, 2);
     session.both([&](Primitives& p, Side side) {
       p.rotate(rotation, values.out(side));
       p.rotate(other, others.out(side));
+      p.rotate(last, others.out(side));
       p.rotate(rotation, values.out(side));
     });
     session.near("late rotation", values, precision_of(type));
-    session.near("rotation of a part", others, precision_of(type));
+    session.near("rotation of parts", others, precision_of(type));
   }
 }
 

@@ -171,6 +171,18 @@ models::Architecture small_mixture() {
   return a;
 }
 
+/// The llama with latents: of queries, too, or of keys and values alone.
+models::Architecture with_latents(bool of_queries) {
+  models::Architecture a = small(true);
+  a.model_type = "deepseek_v3";
+  a.kv_heads = a.heads;
+  a.latent = {of_queries ? 20u : 0u, 16, 5, 6};
+  a.head_dim = 11;
+  a.rotated_dims = 6;
+  a.value_dim = of_queries ? 7 : 14;
+  return a;
+}
+
 models::Workload workload_of(models::Precision precision, models::Attention attention) {
   models::Workload workload;
   workload.precision = precision;
@@ -238,10 +250,21 @@ void mixture(Device& device, Report& report) {
   }
 }
 
+void latents(Device& device, Report& report) {
+  for (const auto& [precision, tolerance] :
+       {std::pair(models::Precision::fp32, 1e-4), std::pair(models::Precision::bf16_mixed, 3e-2)})
+    for (const bool of_queries : {true, false})
+      check_training(device, report, with_latents(of_queries),
+                     workload_of(precision, of_queries ? models::Attention::flash
+                                                       : models::Attention::materialized),
+                     tolerance);
+}
+
 constexpr Check checks[] = {{"TrainingInFp32IsTheProcessorsAndRepeats", fp32},
                             {"TrainingInFp16IsTheProcessorsAndRepeats", fp16, false, true},
                             {"TrainingInBf16IsTheProcessorsAndRepeats", bf16, false, true},
                             {"TrainingOfExpertsIsTheProcessorsAndRepeats", mixture, false, true},
+                            {"TrainingOfLatentsIsTheProcessorsAndRepeats", latents, false, true},
                             {"TrainingWithDropoutIsTheProcessorsAndRepeats", dropped, false, true}};
 
 }  // namespace

@@ -149,6 +149,28 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
   }
 }
 
+/// Latents, and experts by sigmoids.
+TEST(OnCuda, TrainingOfLatentsEndsAsResidentTrainingDoes) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  const Overrides latents{"training.sequence=8",
+                          "model.model_type=deepseek_v3",
+                          "model.num_key_value_heads=8",
+                          "model.q_lora_rank=96",
+                          "model.kv_lora_rank=64",
+                          "model.qk_nope_head_dim=32",
+                          "model.qk_rope_head_dim=16",
+                          "model.v_head_dim=24",
+                          "model.n_routed_experts=4",
+                          "model.num_experts_per_tok=2",
+                          "model.moe_intermediate_size=512",
+                          "model.first_k_dense_replace=0"};
+  for (const char* system : {"zero_infinity", "zero_offload"}) {
+    SCOPED_TRACE(system);
+    expect_the_reference(devices, small_training(system, latents, {.blocks = 1}));
+  }
+}
+
 // Optimizers that the GPU alone has.
 TEST(OnCuda, OtherOptimizersEndAsResidentOnesDo) {
   const DevicesUnderTest devices = devices_under_test();

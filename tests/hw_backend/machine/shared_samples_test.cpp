@@ -126,6 +126,10 @@ const Case cases[] = {
      description::LossKind::plain},
     {"opt", small_opt, 4, Attention::flash, 0, description::LossKind::chunked},
     {"llama_in_a_ring", small_llama, 3, Attention::flash, 0, description::LossKind::fused, true},
+    {"deepseek_v2", small_deepseek_v2, 3},
+    {"deepseek_v2_dropping_scores", small_deepseek_v2, 3, Attention::materialized, 0.2},
+    {"deepseek_v2_in_a_ring", small_deepseek_v2, 3, Attention::flash, 0,
+     description::LossKind::fused, true},
     {"gpt2_in_a_ring", small_gpt2, 2, Attention::flash, 0.2, description::LossKind::in_place, true},
 };
 INSTANTIATE_TEST_SUITE_P(On, SharedSamples, testing::ValuesIn(cases),
