@@ -62,7 +62,8 @@ class GreedyDrive {
 
 /// Programmed over written pages, once the drive has been overwritten many times.
 double simulated(std::size_t pages, double live_share) {
-  constexpr std::size_t blocks = 1000, writes = 60'000;
+  constexpr std::size_t blocks = 1000;
+  const std::size_t writes = std::min<std::size_t>(60, 15 * pages) * blocks;
   const auto live = static_cast<std::size_t>(live_share * static_cast<double>(blocks * pages));
   GreedyDrive drive(blocks, pages, live);
   std::mt19937 random(1);
