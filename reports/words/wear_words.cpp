@@ -66,9 +66,8 @@ Text lifetimes_sentence(const Result& result) {
       wear.rated_by_use
           ? " By what their log says is used, its drives stand {}, with these writes likely {}, "
             "each byte written {} times inside."
-          : " The maker's warranty of its drives ends after {}, their flash likely stands {}, each "
-            "byte "
-            "written {} times inside.",
+          : " The maker's warranty of its drives ends after {}, their flash likely stands {}, "
+            "each byte written {} times inside.",
       {view::years(*wear.warranty_ends_years()), view::years(*wear.lifetime_years),
        amplified(wear)});
 }

@@ -1,6 +1,7 @@
 #include "reports/run/simulate_report.hpp"
 
 #include "reports/words/phases.hpp"
+#include "reports/words/wear_words.hpp"
 #include "tests/reports/samples.hpp"
 
 #include <gmock/gmock.h>
@@ -234,6 +235,21 @@ TEST(StallsSentence, NamesOnlyWhatIsWaitedFor) {
   EXPECT_EQ(stalls_sentence(result, {80}), "");
   result.stalls.gpu_waits_for_host = 2;
   EXPECT_EQ(stalls_sentence(result, {80}), "The GPU waits 2.00 s for the host.\n");
+}
+
+TEST(WearText, SaysWhoseRatingItIs) {
+  result::Wear wear;
+  wear.write_bytes_per_day = 1e12;
+  wear.rated_write_bytes = 100e12;
+  wear.warranty_years = wear.lifetime_years = 0.2;
+  wear.lifetime_write_bytes = 73e12;
+  EXPECT_THAT(view::words(wear_text(wear)),
+              HasSubstr("The maker's warranty ends once 100.0 TB are written, of which 27.0 TB"));
+  wear.rated_by_use = true;
+  const std::string by_use = view::words(wear_text(wear));
+  EXPECT_THAT(by_use,
+              HasSubstr("By what its log says is used of it, it stands 100.0 TB of writes"));
+  EXPECT_THAT(by_use, Not(HasSubstr("maker")));
 }
 
 }  // namespace

@@ -186,5 +186,28 @@ TEST(CheckpointBytes, AreWeightsMastersAndStates) {
   EXPECT_EQ(checkpoint_bytes(training, 1), 4);
 }
 
+// Checkpoints of 14 GB on a drive of 100 GB: one is kept until the next is whole.
+TEST(FinishedRun, SaysWhereItsCheckpointsHaveNoRoom) {
+  Scenario scenario = two_cards(8'640'000);
+  scenario.run.checkpoint_every.reset();
+  scenario.machine.storage[0].capacity = description::Bytes(100'000'000'000);
+  const auto notes_beside = [&](std::uint64_t bytes) {
+    Result result = ten_seconds();
+    result.ssd.total = bytes;
+    result.run = finished_run(scenario, result, 1e9);
+    note_room_of_checkpoints(scenario, result);
+    return result.notes.empty() ? "" : text::words(result.notes[0]);
+  };
+  EXPECT_EQ(notes_beside(72'000'000'000), "");
+  EXPECT_EQ(notes_beside(73'000'000'000).substr(0, 92),
+            "nvme has 27.0 GB left beside what the run keeps there, and two checkpoints of 14.0 GB "
+            "do not");
+  EXPECT_EQ(
+      notes_beside(87'000'000'000).substr(0, 86),
+      "nvme has 13.0 GB left beside what the run keeps there, and a checkpoint takes 14.0 GB;");
+  scenario.run.checkpoint_every = description::Seconds(0);
+  EXPECT_EQ(notes_beside(87'000'000'000), "");
+}
+
 }  // namespace
 }  // namespace spillway::strategies
