@@ -7,6 +7,7 @@
 #include "reports/words/finished_run.hpp"
 #include "reports/words/range.hpp"
 #include "reports/words/table.hpp"
+#include "reports/words/trials_table.hpp"
 #include "reports/words/verdict.hpp"
 
 #include <fmt/chrono.h>

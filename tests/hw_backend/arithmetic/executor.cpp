@@ -41,8 +41,8 @@ Executor::Executor(const char* config, const models::Workload& workload, std::si
       shift_(shift),
       tensor_(tensor) {
   require_support(model_, workload);
-  for (const models::Tensor& tensor : program_.tensors)
-    memory_.push_back(std::make_unique<Memory>(tensor.bytes.value(), shift_));
+  for (const models::Tensor& one : program_.tensors)
+    memory_.push_back(std::make_unique<Memory>(one.bytes.value(), shift_));
   for (std::uint32_t index = 0; index < weights(); ++index) {
     const std::size_t n = elements(index);
     const Array own = weight(index);

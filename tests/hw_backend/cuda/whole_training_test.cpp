@@ -140,8 +140,8 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
                          "training.lora.targets=attention",
                          "machine.host.compute.bf16=1 TFLOPS",
                          "strategy.weights.experts=cpu"};
-  const Overrides ways[] = {by_cpu, dora, lion, packed, experts};
-  for (const Overrides& overrides : sampled(ways)) {
+  const Overrides trainings[] = {by_cpu, dora, lion, packed, experts};
+  for (const Overrides& overrides : sampled(trainings)) {
     SCOPED_TRACE(overrides.back());
     const description::Scenario scenario =
         small_training("zero_infinity", overrides, {.blocks = 1});

@@ -27,10 +27,10 @@ TEST(LocatedJson, KnowsTheLineAndColumnOfEveryValueAndKey) {
 }
 
 TEST(LocatedJson, ReadsWholeNumbersHoweverTheyAreWritten) {
-  const json read = parse_located(R"([1e3, 4.0, -2.0, 1.5, 1e30, 0.0])", "f").value;
+  const nlohmann::json read = parse_located(R"([1e3, 4.0, -2.0, 1.5, 1e30, 0.0])", "f").value;
   EXPECT_TRUE(read[0].is_number_unsigned() && read[1].is_number_unsigned());
   EXPECT_TRUE(read[2].is_number_integer() && read[5].is_number_integer());
-  EXPECT_EQ(read, json::parse("[1000, 4, -2, 1.5, 1e30, 0]"));
+  EXPECT_EQ(read, nlohmann::json::parse("[1000, 4, -2, 1.5, 1e30, 0]"));
   EXPECT_TRUE(read[4].is_number_float());
 }
 
