@@ -162,6 +162,24 @@ const RealRun& reference_run(const description::Scenario& scenario, const std::s
   return all.back().run;
 }
 
+void expect_its_references_end(const description::Scenario& scenario, const std::string& way) {
+  const RealRun run = train_for_real(scenario);
+  ASSERT_TRUE(run.result.feasible()) << json(run.result).at("infeasible");
+  std::optional<RealRun> repeated;
+  if (!run.delays.empty())
+    repeated = train_for_real(strategies::reference_of(scenario), {}, false, {}, run.delays);
+  const RealRun& reference = repeated ? *repeated : reference_run(scenario, way);
+  ASSERT_TRUE(reference.result.feasible());
+  EXPECT_LT(run.trained.losses.back(), run.trained.losses.front());
+  EXPECT_EQ(run.trained.losses, reference.trained.losses);
+  EXPECT_EQ(different(run.trained, reference.trained), 0u);
+}
+
+Overrides joined(Overrides all, const Overrides& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 std::uint64_t different(const Trained& one, const Trained& other) {
   std::uint64_t count = 0;
   for (std::size_t weight = 0; weight < one.masters.size(); ++weight) {

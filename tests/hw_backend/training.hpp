@@ -67,6 +67,14 @@ RealRun train_for_real(const description::Scenario& scenario, RealRunOptions opt
 ///   way  what distinguishes them from others
 const RealRun& reference_run(const description::Scenario& scenario, const std::string& way);
 
+/// Trains it for real, and fails the test where it does not fit, learns nothing, or ends with other
+/// bits than its reference, which repeats the delays of a system that no two runs of are alike.
+///   way  as of reference_run()
+void expect_its_references_end(const description::Scenario& scenario, const std::string& way);
+
+/// `all`, and behind them `more`.
+Overrides joined(Overrides all, const Overrides& more);
+
 /// Elements of all masters that differ in a bit.
 std::uint64_t different(const Trained& one, const Trained& other);
 

@@ -1,8 +1,6 @@
-#include "strategies/run/numerics.hpp"
 #include "tests/hw_backend/training.hpp"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 /// Models whose queries, keys and values come from latents: they end with the bits of the
 /// reference.
@@ -27,11 +25,6 @@ const Overrides dense{"model.model_type=deepseek_v2", "model.num_key_value_heads
                       "model.q_lora_rank=null",       "model.qk_nope_head_dim=24",
                       "model.qk_rope_head_dim=8",     "model.v_head_dim=40"};
 
-Overrides joined(Overrides all, const Overrides& more) {
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
 struct Way {
   const char* name;
   const char* system;
@@ -42,18 +35,9 @@ struct Way {
 /// `system` ends where resident training of the same does.
 void expect_the_references_end(const std::string& system, const Way& way) {
   SCOPED_TRACE(system + ", " + way.name);
-  const description::Scenario scenario =
-      small_training(system, way.overrides, {.feed_forward = 2048 * way.ranks});
-  const RealRun run = train_for_real(scenario);
-  ASSERT_TRUE(run.result.feasible()) << nlohmann::json(run.result).at("infeasible");
-  std::optional<RealRun> repeated;  // of a system that no two runs of are alike
-  if (!run.delays.empty())
-    repeated = train_for_real(strategies::reference_of(scenario), {}, false, {}, run.delays);
-  const RealRun& reference =
-      repeated ? *repeated : reference_run(scenario, std::string("latents_") + way.name);
-  EXPECT_LT(run.trained.losses.back(), run.trained.losses.front());
-  EXPECT_EQ(run.trained.losses, reference.trained.losses);
-  EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  expect_its_references_end(
+      small_training(system, way.overrides, {.feed_forward = 2048 * way.ranks}),
+      std::string("latents_") + way.name);
 }
 
 const Overrides lora{"training.method=lora", "training.lora.targets=attention",

@@ -1,5 +1,4 @@
 #include "hw_backend/device/peers.hpp"
-#include "strategies/run/numerics.hpp"
 #include "tests/hw_backend/arithmetic/executor.hpp"
 #include "tests/hw_backend/training.hpp"
 
@@ -142,17 +141,7 @@ constexpr Size of_two_ranks{.blocks = 2, .feed_forward = 4096};
 void expect_the_reference(const std::string& system, const Overrides& overrides,
                           const std::string& way, const Size& size = of_two_ranks) {
   SCOPED_TRACE(system + " " + way);
-  const description::Scenario scenario = small_training(system, overrides, size);
-  const RealRun run = train_for_real(scenario);
-  ASSERT_TRUE(run.result.feasible());
-  std::optional<RealRun> repeated;  // of a system that no two runs of are alike
-  if (!run.delays.empty())
-    repeated = train_for_real(strategies::reference_of(scenario), {}, false, {}, run.delays);
-  const RealRun& reference =
-      repeated ? *repeated : reference_run(scenario, "shared_samples_" + way);
-  EXPECT_LT(run.trained.losses.back(), run.trained.losses.front());
-  EXPECT_EQ(run.trained.losses, reference.trained.losses);
-  EXPECT_EQ(different(run.trained, reference.trained), 0u);
+  expect_its_references_end(small_training(system, overrides, size), "shared_samples_" + way);
 }
 
 /// Experts that every rank has, or those of one sample or of two share.
