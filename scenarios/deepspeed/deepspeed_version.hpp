@@ -15,6 +15,9 @@ struct DeepSpeedVersion {
   /// Before, its engine ends at the start where tensor_parallel.autotp_size meets ZeRO stage 3.
   ///   Source  DeepSpeed pull request 8168, first released in 0.19.4
   bool trains_tensor_parallel_at_stage_3() const { return at_least(19, 4); }
+  /// Before, weights in bf16 without ZeRO have BF16_Optimizer, which shares masters and states.
+  ///   Source  DeepSpeed pull request 7515, first released in 0.17.6
+  bool runs_bf16_without_zero() const { return at_least(17, 6); }
   bool at_least(int of_minor, int of_patch) const {
     return minor > of_minor || (minor == of_minor && patch >= of_patch);
   }

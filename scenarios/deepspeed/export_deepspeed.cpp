@@ -37,8 +37,13 @@ std::uint64_t stage_of(const Scenario& scenario) {
 /// Writes one configuration for one scenario.
 class Export {
  public:
-  Export(const Scenario& scenario, const models::Model& model, const ExportOptions& options)
-      : scenario_(scenario), parts_(scenario.strategy), model_(model), options_(options) {}
+  Export(const Scenario& scenario, const models::Model& model, const ExportOptions& options,
+         const DeepSpeedVersion& version)
+      : scenario_(scenario),
+        parts_(scenario.strategy),
+        model_(model),
+        options_(options),
+        version_(version) {}
 
   json run() const {
     json config;
@@ -58,10 +63,7 @@ class Export {
     config["zero_optimization"] = zero();
     config["activation_checkpointing"] = {
         {"cpu_checkpointing", parts_.activations.policy == ActivationPolicy::checkpoint_host}};
-    const bool wide = parts_.gradients.accumulation == Width::fp32;
-    config["data_types"] = {{"grad_accum_dtype", wide                            ? "fp32"
-                                                 : precision.starts_with("bf16") ? "bf16"
-                                                                                 : "fp16"}};
+    config["data_types"] = {{"grad_accum_dtype", gradient_type()}};
     if (scenario_.parallel.tensor > 1)
       config["tensor_parallel"] = {{"autotp_size", scenario_.parallel.tensor}};
     if (scenario_.parallel.context > 1) {  // groups are made where both stand there
@@ -97,6 +99,17 @@ class Export {
   std::uint64_t stage() const { return stage_of(scenario_); }
 
  private:
+  /// Without ZeRO DeepSpeed stops at any other than that of the weights, but for versions that then
+  /// have BF16_Optimizer.
+  const char* gradient_type() const {
+    const Precision precision = scenario_.training.precision;
+    const bool brain = precision == Precision::bf16_mixed || precision == Precision::bf16;
+    bool wide = parts_.gradients.accumulation == Width::fp32;
+    if (stage() == 0)
+      wide = precision == Precision::fp32 || (brain && !version_.runs_bf16_without_zero());
+    return wide ? "fp32" : brain ? "bf16" : "fp16";
+  }
+
   static const char* device(Home home) {
     return home == Home::ssd ? "nvme" : home == Home::host ? "cpu" : "none";
   }
@@ -207,6 +220,7 @@ class Export {
   const Strategy& parts_;
   const models::Model& model_;
   const ExportOptions& options_;
+  const DeepSpeedVersion version_;
 };
 
 /// What no configuration comes near.
@@ -296,7 +310,7 @@ void add_what_import_is_told(const Scenario& scenario, Exported& exported) {
 Attempt attempt(const Scenario& scenario, const models::Model& model,
                 const std::vector<SystemInfo>& systems, const ExportOptions& options,
                 const std::string& version) {
-  const Export writer(scenario, model, options);
+  const Export writer(scenario, model, options, deepspeed_version(version));
   Attempt made;
   made.exported.ds_config = writer.run();
   made.exported.needs_nvme_path = writer.uses_nvme() && options.nvme_path.empty();

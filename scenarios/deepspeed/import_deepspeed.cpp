@@ -88,12 +88,11 @@ class Import {
     imported_.scenario["training"] = training();
     if (const auto interval = zero.update_interval())
       imported_.scenario["training"]["gradient_accumulation"] = *interval;
-    imported_.scenario["parallel"] = {{"data", data_ranks()},
-                                      {"tensor", tensor_ranks()},
-                                      {"pipeline", 1},
-                                      {"zero_stage", zero.stage()}};
+    imported_.scenario["parallel"] = {
+        {"data", data_ranks()}, {"tensor", tensor_ranks()}, {"pipeline", 1}};
     if (context_ranks() > 1) imported_.scenario["parallel"]["context"] = context_ranks();
     imported_.scenario["strategy"] = zero.strategy(precision_, data_ranks() * context_ranks());
+    imported_.scenario["parallel"]["zero_stage"] = zero.stage();
     if (zero.narrow_states()) imported_.scenario["training"]["optimizer_state"] = "bf16";
     read_communication(zero);
     note_stages();
@@ -121,8 +120,9 @@ class Import {
 
   void read_communication(const ZeroImport& zero) {
     ReductionFound found = read_reduction(
-        keys_, {zero.stage(), data_ranks() * context_ranks(), context_ranks(), precision_,
-                zero.offloads(), imported_.version.at_least(12, 4)});  // pull request 4695
+        keys_, {zero.has_main_gradients() ? 0 : zero.stage(), data_ranks() * context_ranks(),
+                context_ranks(), precision_, zero.offloads(),
+                imported_.version.at_least(12, 4)});  // pull request 4695
     if (!found.collective.empty())
       imported_.scenario["strategy"]["gradients"]["collective"] = found.collective;
     for (text::Text& words : found.notes) note(std::move(words));

@@ -248,6 +248,8 @@ void ZeroImport::require_cpu_adam(const std::string& beside) {
 
 json ZeroImport::strategy(const std::string& precision, std::uint64_t ranks) {
   read_narrow_states(precision);
+  wrapper_ = read_wrapper(keys_, version_, precision, stage_, optimizer_ != "none");
+  for (const text::Text& words : wrapper_.notes) notes_.push_back(words);
   const bool gds = keys_.flag("/aio/use_gds", false);
   const bool offloads = optimizer_ != "none";
   // ZeRO-1 and 2 check each gradient on its way; ZeRO-3 the flat buffer, with a chain of operations
@@ -255,8 +257,8 @@ json ZeroImport::strategy(const std::string& precision, std::uint64_t ranks) {
   json strategy{{"system", system_},
                 {"weights", weights(precision, ranks)},
                 {"activations", activations()},
-                {"gradients", gradients(precision)},
-                {"optimizer", optimizer(precision)},
+                {"gradients", gradients()},
+                {"optimizer", optimizer()},
                 {"pinned", "power_of_two"},
                 {"io_engine", gds ? "gds" : "file"}};
   if (offloads) strategy["preset"] = version_.preset;
@@ -377,14 +379,7 @@ bool ZeroImport::blocks_and_converts() const {
   return sharded() && optimizer_ == "cpu" && !version_.at_least(15, 4);
 }
 
-/// By BF16_Optimizer, whose gradients are fp32 ones.
-///   Source  DeepSpeed, engine.py, _do_optimizer_sanity_check
-bool ZeroImport::has_main_gradients(const std::string& precision) {
-  return optimizer_ == "none" && stage_ == 1 && precision == "bf16_mixed" &&
-         keys_.text("/data_types/grad_accum_dtype", "fp16") == "fp32";
-}
-
-json ZeroImport::gradients(const std::string& precision) {
+json ZeroImport::gradients() {
   const char* policy = speculates_            ? "active"
                        : optimizer_ == "none" ? "resident"
                        : optimizer_ == "cpu"  ? "host_fp32"
@@ -394,16 +389,14 @@ json ZeroImport::gradients(const std::string& precision) {
                  {"overlap", keys_.flag(zero + "overlap_comm", stage_ == 3)},
                  {"reduce_bucket", params(keys_.count_or(zero + "reduce_bucket_size", 500'000'000,
                                                          hidden_ * hidden_))}};
-  // unsaid it is the type of the weights
-  const std::string width =
-      keys_.text("/data_types/grad_accum_dtype", precision == "fp32" ? "fp32" : "fp16");
-  gradients["accumulation"] = width == "fp32" ? "fp32" : "fp16";
-  if (width == "bf16") note("data_types.grad_accum_dtype: bf16 has the size of fp16");
-  if (has_main_gradients(precision) && !narrow_states_) gradients["main_gradients"] = true;
+  gradients["accumulation"] = wrapper_.accumulation == "fp32" ? "fp32" : "fp16";
+  if (wrapper_.accumulation == "bf16" && keys_.has("/data_types/grad_accum_dtype"))
+    note("data_types.grad_accum_dtype: bf16 has the size of fp16");
+  if (has_main_gradients() && !narrow_states_) gradients["main_gradients"] = true;
   // grads_in_partition, grad_partitions_flat_buffer; below, autograd makes each
   if (optimizer_ == "none" && stage_ >= 2) gradients["memory"] = "at_start";
   // stages 1 to 3 take norms of copies, BF16_Optimizer of its fp32 gradients as they are
-  if (stage_ >= 1) gradients["norm"] = has_main_gradients(precision) ? "in_place" : "fp64";
+  if (stage() >= 1) gradients["norm"] = has_main_gradients() ? "in_place" : "fp64";
   if (optimizer_ == "none") return gradients;
   const bool pins = pinned(offload_optimizer);
   gradients["d2h"] = pins ? "pinned" : "pageable";
@@ -434,7 +427,7 @@ double ZeroImport::cpu_share() {
   return 1;
 }
 
-json ZeroImport::optimizer(const std::string& precision) {
+json ZeroImport::optimizer() {
   json optimizer{{"device", optimizer_ == "none" ? "gpu" : "cpu"}, {"home", home(optimizer_)}};
   if (narrow_states_) optimizer["master"] = "copy";
   // ZeRO-1 and 2 know no sub-groups: a rank's share is one
@@ -444,7 +437,7 @@ json ZeroImport::optimizer(const std::string& precision) {
                             : "1e12 params";
   if (optimizer_ == "none") {
     // stage_1_and_2.py and stage3.py, step; BF16_Optimizer updates by gradients of its own
-    if (stage_ > 0 && !has_main_gradients(precision)) {
+    if (stage_ > 0 && !has_main_gradients()) {
       optimizer["flatten"] = true;
       optimizer["unscale"] = true;
       optimizer["subgroup"] = subgroup;

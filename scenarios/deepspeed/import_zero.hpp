@@ -8,6 +8,7 @@
 #include "reports/text/text.hpp"
 #include "scenarios/deepspeed/deepspeed_keys.hpp"
 #include "scenarios/deepspeed/deepspeed_version.hpp"
+#include "scenarios/deepspeed/import_wrapper.hpp"
 
 namespace spillway::scenarios {
 
@@ -22,7 +23,10 @@ class ZeroImport {
   ZeroImport(DeepSpeedKeys& keys, const DeepSpeedVersion& version, const models::Model& model,
              std::vector<text::Text>& notes);
 
-  std::uint64_t stage() const { return stage_; }
+  /// Before strategy() the one that is written; then 1 where DeepSpeed shares states without ZeRO.
+  std::uint64_t stage() const {
+    return stage_ == 0 && wrapper_.wrapper == Wrapper::bf16_optimizer ? 1 : stage_;
+  }
   /// The optimizer's states lie outside the GPU.
   bool offloads() const { return optimizer_ != "none"; }
   /// ZenFlow's micro-batches between two updates, which DeepSpeed takes for its accumulation; none:
@@ -35,6 +39,8 @@ class ZeroImport {
   /// ranks  that share what the stage shares; one alone gathers nothing, and no setting of that is
   ///         written
   nlohmann::json strategy(const std::string& precision, std::uint64_t ranks);
+  /// After strategy(): BF16_Optimizer's, which ranks all-reduce whatever the file says.
+  bool has_main_gradients() const { return wrapper_.wrapper == Wrapper::bf16_optimizer; }
   /// After strategy(): masters, gradients and states have 16 bits.
   bool narrow_states() const { return narrow_states_; }
 
@@ -52,11 +58,10 @@ class ZeroImport {
   void pool(nlohmann::json& weights);
   nlohmann::json pool_setting(const std::string& key, const char* upstream);
   nlohmann::json activations();
-  nlohmann::json gradients(const std::string& precision);
-  bool has_main_gradients(const std::string& precision);
+  nlohmann::json gradients();
   bool blocks_and_converts() const;
   double cpu_share();
-  nlohmann::json optimizer(const std::string& precision);
+  nlohmann::json optimizer();
   bool sharded() const { return stage_ == 3; }
   bool fetches_ahead();
   std::uint64_t blocks_ahead(std::uint64_t live) const;
@@ -72,6 +77,7 @@ class ZeroImport {
   std::optional<std::uint64_t> update_interval_;
   bool speculates_ = false;  ///< SuperOffload, and nothing that makes it wait
   bool narrow_states_ = false;
+  WrapperFound wrapper_;
 };
 
 }  // namespace spillway::scenarios
