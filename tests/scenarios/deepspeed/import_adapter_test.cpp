@@ -66,6 +66,28 @@ TEST(ImportAdapter, RefusesWhatIsNotDescribed) {
                      testing::HasSubstr("bias: ")));
 }
 
+// Who follows the hint has an answer that is wrong, and is to know in which direction.
+TEST(ImportAdapter, SaysWhatAnAnswerWithoutAKeyLacks) {
+  const auto hint = [](const std::string& key, const std::string& value) {
+    const std::string text =
+        R"({"peft_type": "LORA", "target_modules": ["q_proj"], ")" + key + "\": " + value + "}";
+    return refusal(text.c_str());
+  };
+  EXPECT_THAT(hint("modules_to_save", R"(["lm_head", "embed_tokens"])"),
+              testing::AllOf(testing::HasSubstr("add about 16 bytes for each of their parameters"),
+                             testing::HasSubstr("time is a lower bound")));
+  EXPECT_THAT(hint("rank_pattern", R"({"q_proj": 64})"),
+              testing::AllOf(testing::HasSubstr("every target then has the rank r"),
+                             testing::HasSubstr("too many where ranks are smaller")));
+  EXPECT_THAT(hint("layers_to_transform", "[0, 1]"), testing::HasSubstr("are upper bounds"));
+  EXPECT_THAT(hint("exclude_modules", R"("lm_head")"), testing::HasSubstr("are upper bounds"));
+  EXPECT_THAT(hint("layer_replication", "[[0, 4], [2, 5]]"),
+              testing::HasSubstr("are lower bounds"));
+  EXPECT_THAT(hint("target_parameters", R"(["experts.down_proj"])"),
+              testing::HasSubstr("are lower bounds"));
+  EXPECT_THAT(hint("alpha_pattern", R"({"q_proj": 4})"), testing::HasSubstr("stays right"));
+}
+
 TEST(Method, IsWrittenAsItIsRead) {
   Training training;
   from_json({{"method", "qlora"}, {"lora", {{"rank", 4}, {"targets", "all_linear"}}}}, training);
