@@ -8,6 +8,7 @@
 #include "scenarios/document/read_machine.hpp"
 #include "scenarios/reading/read_scenario.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -61,45 +62,83 @@ double ranks_of(const Predicted& predicted) {
   return static_cast<double>(predicted.scenarios[0].parallel.ranks());
 }
 
-/// What a step took: as it was logged, or by the samples or tokens of a step of the scenario.
-std::optional<double> step_of(const evidence::LoggedRun& run, const Predicted* predicted) {
-  if (run.step_s) return run.step_s;
-  const Result* known =
-      predicted ? predicted->after() ? predicted->after() : predicted->before() : nullptr;
-  if (!known || known->step_time_s <= 0) return {};
-  if (run.samples_per_s && *run.samples_per_s > 0)
-    return known->samples_per_s * known->step_time_s / *run.samples_per_s;
-  if (run.tokens_per_s && *run.tokens_per_s > 0)
-    return known->tokens_per_s * known->step_time_s / *run.tokens_per_s;
-  const double ranks = ranks_of(*predicted);
-  if (run.samples_per_s_of_rank && *run.samples_per_s_of_rank > 0)
-    return known->samples_per_s * known->step_time_s / ranks / *run.samples_per_s_of_rank;
-  if (run.tokens_per_s_of_rank && *run.tokens_per_s_of_rank > 0)
-    return known->tokens_per_s * known->step_time_s / ranks / *run.tokens_per_s_of_rank;
-  return {};
+/// Samples of a step of the scenario.
+double samples_of(const Predicted& predicted) {
+  const description::Scenario& scenario = predicted.scenarios[0];
+  return static_cast<double>(scenario.training.micro_batch *
+                             scenario.training.gradient_accumulation * scenario.parallel.data);
 }
 
-/// Samples of a step as a log has them and as the scenario does, where both are known and differ.
-std::optional<std::pair<double, double>> other_batch(const evidence::LoggedRun& run,
-                                                     const Predicted* predicted) {
-  constexpr double alike = 0.05;  // rates are rounded, and of some steps
-  if (!predicted || !run.step_s || !run.samples_per_s) return {};
-  const description::Scenario& scenario = predicted->scenarios[0];
-  const double logged = *run.step_s * *run.samples_per_s;
-  const auto own =
-      static_cast<double>(scenario.training.micro_batch * scenario.training.gradient_accumulation *
-                          scenario.parallel.data);
-  if (std::abs(logged - own) <= alike * own) return {};
-  return std::pair(logged, own);
+std::string at_this_rate(double samples) {
+  return fmt::format("{} sample{} at this rate", samples, samples == 1 ? "" : "s");
+}
+
+/// What the scenario's samples take at the logged rate, of samples or of tokens.
+std::optional<double> step_at_rate(const evidence::LoggedRun& run, const Predicted& predicted) {
+  const Result* known = predicted.after() ? predicted.after() : predicted.before();
+  if (!known || known->step_time_s <= 0) return {};
+  const double ranks = ranks_of(predicted);
+  const double samples = known->samples_per_s * known->step_time_s;
+  const double tokens = known->tokens_per_s * known->step_time_s;
+  const auto at = [](double work, const std::optional<double>& rate) {
+    return rate && *rate > 0 ? std::optional(work / *rate) : std::nullopt;
+  };
+  if (const auto step = at(samples, run.samples_per_s)) return step;
+  if (const auto step = at(tokens, run.tokens_per_s)) return step;
+  if (const auto step = at(samples / ranks, run.samples_per_s_of_rank)) return step;
+  return at(tokens / ranks, run.tokens_per_s_of_rank);
+}
+
+/// A step as a log has it beside one of the scenario.
+struct OtherStep {
+  bool has_other_samples = false;  ///< it is other work
+  text::Text words;                ///< with both numbers
+};
+
+/// Nothing where the log does not say, or the same.
+std::optional<OtherStep> other_step(const evidence::LoggedRun& run, const Predicted& predicted) {
+  constexpr double alike = 0.05;  // rates are of some steps
+  const description::Training& training = predicted.scenarios[0].training;
+  const double own = samples_of(predicted);
+  const auto say = [&](const char* pattern, double logged, double of_scenario) {
+    return text::filled(pattern,
+                        {run.program, text::plain(std::round(logged)), text::plain(of_scenario)});
+  };
+  std::optional<double> samples = run.batch;
+  double slack = 0;
+  if (!samples && run.step_s && run.samples_per_s) {
+    samples = *run.step_s * *run.samples_per_s;
+    slack = alike + run.step_rounding + run.samples_rounding;
+  }
+  if (samples && std::abs(*samples - own) > slack * own)
+    return OtherStep{true, say("a step of {} has {} samples, and one of the scenario {}: set "
+                               "training.micro_batch and training.gradient_accumulation so that "
+                               "they agree",
+                               *samples, own)};
+  const auto accumulation = static_cast<double>(training.gradient_accumulation);
+  if (run.accumulation && *run.accumulation != accumulation)
+    return OtherStep{!samples, say("a step of {} has {} micro-batches, and one of the scenario {}: "
+                                   "set training.gradient_accumulation so that they agree",
+                                   *run.accumulation, accumulation)};
+  const auto micro_batch = static_cast<double>(training.micro_batch);
+  if (run.micro_batch && *run.micro_batch != micro_batch)
+    return OtherStep{!samples, say("a micro-batch of {} has {} samples, and one of the scenario "
+                                   "{}: set training.micro_batch so that they agree",
+                                   *run.micro_batch, micro_batch)};
+  return {};
 }
 
 answer::LoggedRun compared(const std::string& file, const evidence::LoggedRun& logged,
                            const Predicted* predicted) {
   answer::LoggedRun run{file, logged.program, logged.logged, {}, {}};
-  // steps of other samples are other work
-  const Predicted* of_step = other_batch(logged, predicted) ? nullptr : predicted;
-  add(run, "step", "s", step_of(logged, predicted), of_step,
-      [](const Result& result) { return result.step_time_s; });
+  const auto other = predicted ? other_step(logged, *predicted) : std::nullopt;
+  const bool is_alike = !other || !other->has_other_samples;
+  const auto step = [](const Result& result) { return result.step_time_s; };
+  if (logged.step_s)
+    add(run, "step", "s", logged.step_s, is_alike ? predicted : nullptr, step);
+  else if (predicted && is_alike)
+    add(run, at_this_rate(samples_of(*predicted)).c_str(), "s", step_at_rate(logged, *predicted),
+        predicted, step);
   add(run, "samples a second", "per_s", logged.samples_per_s, predicted,
       [](const Result& result) { return result.samples_per_s; });
   add(run, "tokens a second", "per_s", logged.tokens_per_s, predicted,
@@ -182,11 +221,7 @@ void note_what_is_not_predicted(const Evidence& each, const Predicted& predicted
     notes.push_back(std::move(note));
   }
   for (const evidence::LoggedRun& run : each.runs)
-    if (const auto samples = other_batch(run, &predicted))
-      notes.push_back(text::filled(
-          "a step of {} has {} samples, and one of the scenario {}: set training.micro_batch and "
-          "training.gradient_accumulation so that they agree",
-          {run.program, text::plain(std::round(samples->first)), text::plain(samples->second)}));
+    if (auto other = other_step(run, predicted)) notes.push_back(std::move(other->words));
 }
 
 void add_shortfalls(const Evidence& each, answer::Calibration& into) {

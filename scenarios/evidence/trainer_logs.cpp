@@ -11,19 +11,49 @@ using nlohmann::json;
 
 namespace {
 
-/// Trainer rounds rates to three decimals: below this one that is off by more than 0.5 %.
-constexpr double least_rate = 0.1;
+/// Trainer rounds rates to three decimals.
+constexpr double rounded = 0.0005;
+/// Below this one that is off by more than 5 %.
+constexpr double least_rate = 0.01;
+
+/// What Trainer says of a training before it begins, a line each.
+///   Source  transformers, Trainer, "***** Running training *****"
+struct Header {
+  std::optional<double> micro_batch, batch, accumulation, steps;
+
+  void add(std::string_view line) {
+    const auto take = [&](std::optional<double>& into, std::string_view key) {
+      if (const auto number = number_after(line, key); number && *number > 0) into = number;
+    };
+    take(micro_batch, "Instantaneous batch size per device");
+    take(batch, "Total train batch size (w. parallel, distributed & accumulation)");
+    take(accumulation, "Gradient Accumulation steps");
+    take(steps, "Total optimization steps");
+  }
+};
 
 /// What Trainer says at the end of a training.
 ///   steps  of all of it, in `runtime` seconds; 0: not known
+///   run    with its batch, where the header said it
 ///   Source  transformers, trainer_utils.speed_metrics
 void take(const std::optional<double>& samples, const std::optional<double>& rate,
           const std::optional<double>& runtime, double steps, LoggedRun& run) {
-  if (samples && *samples >= least_rate) run.samples_per_s = *samples;
-  if (runtime && *runtime > 0 && steps > 0)
+  if (samples && *samples >= least_rate) {
+    run.samples_per_s = *samples;
+    run.samples_rounding = rounded / *samples;
+  }
+  if (runtime && *runtime > 0 && steps > 0) {
     run.step_s = *runtime / steps;
-  else if (rate && *rate >= least_rate)
+    return;
+  }
+  if (rate && *rate >= least_rate) {
     run.step_s = 1 / *rate;
+    run.step_rounding = rounded / *rate;
+  }
+  if (!run.batch || !run.samples_per_s) return;
+  if (run.step_s && run.step_rounding <= run.samples_rounding) return;
+  run.step_s = *run.batch / *run.samples_per_s;
+  run.step_rounding = run.samples_rounding;
 }
 
 /// Of a progress bar that is through, "20/20 [": how many; else 0.
@@ -41,17 +71,17 @@ double steps_of_progress(std::string_view line) {
   return whole ? std::stod(std::string(all)) : 0;
 }
 
-/// Steps of a training whose end `line` tells: of the bars that are through, as those of an
-/// evaluation are too, the one that its rate and its run time come nearest to.
-double steps_of_training(std::string_view line, const std::vector<double>& bars) {
-  constexpr double rounding = 0.0005;  // of a rate
+/// Steps of a training whose end `line` tells: of the bars that are `through`, as those of an
+/// evaluation are too, and of what the header announces the one that its rate and its run time come
+/// nearest to.
+double steps_of_training(std::string_view line, const std::vector<double>& through) {
   const auto rate = number_after(line, "'train_steps_per_second'");
   const auto runtime = number_after(line, "'train_runtime'");
-  if (!rate || !runtime) return bars.empty() ? 0 : bars.back();
+  if (!rate || !runtime) return through.empty() ? 0 : through.back();
   const auto off = [&](double steps) { return std::abs(steps - *rate * *runtime); };
   double nearest = 0;
-  for (const double steps : bars)
-    if (off(steps) <= rounding * *runtime + 1 && (nearest == 0 || off(steps) < off(nearest)))
+  for (const double steps : through)
+    if (off(steps) <= rounded * *runtime + 1 && (nearest == 0 || off(steps) < off(nearest)))
       nearest = steps;
   return nearest;
 }
@@ -62,8 +92,13 @@ void put(LoggedRun run, Evidence& into, const char* hint) {
     refuse_file(into.file,
                 into.kind +
                     " that tells no rate: the training has not ended, or its rates, which "
-                    "are rounded to three decimals, are below 0.1 a second",
+                    "are rounded to three decimals, are below 0.01 a second",
                 hint);
+  constexpr double worth_a_note = 0.01;
+  if (run.step_s && run.step_rounding > worth_a_note)
+    into.notes.push_back(text::filled(
+        "a step is known to {} only, as Trainer rounds its rates to three decimals: {}",
+        {text::share(run.step_rounding), hint}));
   into.runs.push_back(std::move(run));
 }
 
@@ -204,15 +239,22 @@ void read_trainer_state(const json& document, Evidence& into) {
 void read_trainer_log(std::string_view text, Evidence& into) {
   into.kind = "output of Hugging Face's Trainer";
   LoggedRun run;
-  std::vector<double> bars;
-  for (const std::string_view line : lines_of(text))
-    if (const double through = steps_of_progress(line); through > 0) bars.push_back(through);
+  Header header;
+  std::vector<double> through;
+  for (const std::string_view line : lines_of(text)) {
+    header.add(line);
+    if (const double steps = steps_of_progress(line); steps > 0) through.push_back(steps);
+  }
+  if (header.steps) through.push_back(*header.steps);
+  run.batch = header.batch;
+  run.micro_batch = header.micro_batch;
+  run.accumulation = header.accumulation;
   for (const std::string_view line : lines_of(text)) {
     if (line.find("'loss'") != std::string_view::npos) ++run.logged;
     if (line.find("'train_runtime'") == std::string_view::npos) continue;
     take(number_after(line, "'train_samples_per_second'"),
          number_after(line, "'train_steps_per_second'"), number_after(line, "'train_runtime'"),
-         steps_of_training(line, bars), run);
+         steps_of_training(line, through), run);
   }
   put(std::move(run), into, "name trainer_state.json, which has the run time and the steps");
 }

@@ -1,6 +1,7 @@
 #include "scenarios/evidence/formats.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace spillway::evidence {
@@ -103,6 +104,17 @@ struct PipelineSteps {
   double each() const { return between.empty() ? 1 : median(between); }
 };
 
+/// Of a line "epoch=0/micro_step=80/global_step=10": DeepSpeed counts both from the start, and in a
+/// new epoch the first one anew, so that they may have nothing to do with each other.
+///   Source  DeepSpeed utils/timer.py, ThroughputTimer
+std::optional<double> micro_batches_of_a_step(std::string_view line) {
+  const auto micro = number_after(line, "micro_step=");
+  const auto steps = number_after(line, "/global_step=");
+  if (!micro || !steps || *steps <= 0 || number_after(line, "epoch=").value_or(0) > 0) return {};
+  const double each = *micro / *steps;
+  return each >= 1 && each == std::floor(each) ? std::optional(each) : std::nullopt;
+}
+
 }  // namespace
 
 void read_deepspeed_log(std::string_view text, Evidence& into) {
@@ -122,9 +134,11 @@ void read_deepspeed_log(std::string_view text, Evidence& into) {
     if (line.find("CPU Virtual Memory") != std::string_view::npos)
       told.add("host", times(number_after(line, "used"), gibibyte));
     add_phases(line, phases);
+    told.add("micro-batches", micro_batches_of_a_step(line));
   }
   LoggedRun run;
   run.program = "DeepSpeed";
+  run.accumulation = told.middle("micro-batches");
   run.samples_per_s = told.middle("samples");
   run.gpu_bytes = told.most("gpu");
   run.host_bytes = told.most("host");
@@ -146,8 +160,10 @@ void read_megatron_log(std::string_view text, Evidence& into) {
     const auto step = times(number_after(line, "elapsed time per iteration (ms)"), 1e-3);
     told.add("step", step);
     if (step && *step > 0)
-      if (const auto batch = number_after(line, "global batch size"))
+      if (const auto batch = number_after(line, "global batch size")) {
         told.add("samples", *batch / *step);
+        told.add("batch", batch);
+      }
     if (line.find("memory (MB)") != std::string_view::npos)
       told.add("gpu", times(number_after(line, "max allocated"), mebibyte));
     // "(min, max) time across ranks (ms):", then a line a timer:
@@ -168,6 +184,7 @@ void read_megatron_log(std::string_view text, Evidence& into) {
   run.program = "Megatron-LM";
   run.step_s = told.middle("step");
   run.samples_per_s = told.middle("samples");
+  run.batch = told.middle("batch");
   run.gpu_bytes = told.most("gpu");
   run.logged = told.count("step");
   put_phases(phases, run);

@@ -274,8 +274,8 @@ TEST(Calibration, ComparesRatesOfACardWithThoseOfACard) {
   EXPECT_NEAR(step.logged / *step.after, *rate.after / rate.logged, 1e-9);
 }
 
-/// What is said of a log beside the scenario "tiny".
-std::vector<std::string> notes_beside(const char* log, const std::vector<std::string>& overrides) {
+/// A log beside the scenario "tiny".
+answer::Calibration beside(const std::string& log, const std::vector<std::string>& overrides) {
   const explore::Backend sim{"sim", sim::open_sim_machine, sim::prepare_sim};
   const std::string file = testing::TempDir() + std::to_string(getpid()) + "ds.log";
   std::ofstream(file) << log;
@@ -284,9 +284,15 @@ std::vector<std::string> notes_beside(const char* log, const std::vector<std::st
   question.files = {file};
   question.scenario = "tiny";
   question.overrides = overrides;
-  const answer::Calibration answer = calibrate(sim, question);
+  answer::Calibration answer = calibrate(sim, question);
   std::remove(file.c_str());
-  return text::words_of(answer.files.at(0).notes);
+  return answer;
+}
+
+/// What is said of it.
+std::vector<std::string> notes_beside(const std::string& log,
+                                      const std::vector<std::string>& overrides) {
+  return text::words_of(beside(log, overrides).files.at(0).notes);
 }
 
 TEST(Calibration, SaysThatALoggedStepHasOtherSamples) {
@@ -294,6 +300,35 @@ TEST(Calibration, SaysThatALoggedStepHasOtherSamples) {
   EXPECT_THAT(notes_beside(log, {"training.micro_batch=4", "training.gradient_accumulation=2"}),
               testing::Contains(HasSubstr("has 32 samples, and one of the scenario 8")));
   EXPECT_THAT(notes_beside(log, {"training.micro_batch=16", "training.gradient_accumulation=2"}),
+              IsEmpty());
+}
+
+// The rate of a log and the scenario's samples make a time that no log says.
+TEST(Calibration, CallsNothingLoggedThatNoLogSays) {
+  const std::string of_trainer =
+      "{'train_runtime': 5420.5, 'train_samples_per_second': 1.18, "
+      "'train_steps_per_second': 0.018}\n";
+  const std::vector<std::string> one{"training.micro_batch=1", "training.gradient_accumulation=1"};
+  const answer::Calibration trainer = beside(of_trainer, one);
+  EXPECT_EQ(trainer.runs.at(0).numbers.at(0).what, "step");
+  EXPECT_NEAR(trainer.runs.at(0).numbers.at(0).logged, 55.56, 0.01);
+  EXPECT_FALSE(trainer.runs.at(0).numbers.at(0).after);  // other work
+  EXPECT_THAT(text::words_of(trainer.files.at(0).notes),
+              testing::Contains(HasSubstr("has 66 samples, and one of the scenario 1")));
+  const std::string with_header =
+      "  Total train batch size (w. parallel, distributed & accumulation) = 64\n" + of_trainer;
+  EXPECT_THAT(notes_beside(with_header, one),
+              testing::Contains(HasSubstr("has 64 samples, and one of the scenario 1")));
+  const std::string rates =
+      "RunningAvgSamplesPerSec=0.88, CurrSamplesPerSec=0.5, MaxMemAllocated=1GB\n";
+  const answer::Calibration alone = beside("[INFO] " + rates, one);
+  EXPECT_EQ(alone.runs.at(0).numbers.at(0).what, "1 sample at this rate");
+  EXPECT_NEAR(alone.runs.at(0).numbers.at(0).logged, 2, 1e-9);
+  const std::string eight = "[INFO] epoch=0/micro_step=80/global_step=10, " + rates;
+  EXPECT_THAT(notes_beside(eight, one),
+              testing::Contains(HasSubstr("has 8 micro-batches, and one of the scenario 1")));
+  EXPECT_EQ(beside(eight, one).runs.at(0).numbers.at(0).what, "samples a second");
+  EXPECT_THAT(notes_beside(eight, {"training.micro_batch=1", "training.gradient_accumulation=8"}),
               IsEmpty());
 }
 

@@ -1,0 +1,88 @@
+#include "scenarios/evidence/evidence.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+#include <fstream>
+
+#include "tests/text/words_of.hpp"
+
+namespace spillway::evidence::logged_batch_test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Evidence read(const std::string& text) {
+  const std::string path = testing::TempDir() + std::to_string(getpid()) + "logged_batch.txt";
+  std::ofstream(path) << text;
+  Evidence found = read_evidence(path);
+  std::remove(path.c_str());
+  EXPECT_EQ(found.runs.size(), 1u);
+  return found;
+}
+
+const std::string end_of_run =
+    "{'loss': 1.8345, 'grad_norm': 2.34, 'learning_rate': 1.9e-05, 'epoch': 0.05}\n"
+    "{'train_runtime': 5420.5, 'train_samples_per_second': 1.18, "
+    "'train_steps_per_second': 0.018, 'train_loss': 1.7, 'epoch': 1.0}\n";
+
+const std::string header =
+    "***** Running training *****\n"
+    "  Num examples = 6,400\n"
+    "  Num Epochs = 1\n"
+    "  Instantaneous batch size per device = 1\n"
+    "  Total train batch size (w. parallel, distributed & accumulation) = 64\n"
+    "  Gradient Accumulation steps = 8\n"
+    "  Total optimization steps = 100\n"
+    "  Number of trainable parameters = 3,212,749,824\n";
+
+// Steps of offloaded trainings take a minute: a rate of 0.018 tells 64 samples from one.
+TEST(Evidence, OfTheTrainerAreRatesOfLongStepsAsWellAsTheyAreRounded) {
+  const Evidence log = read(end_of_run);
+  const LoggedRun& run = log.runs.at(0);
+  EXPECT_NEAR(run.step_s.value(), 1 / 0.018, 1e-9);
+  EXPECT_NEAR(run.step_rounding, 0.0005 / 0.018, 1e-9);
+  EXPECT_EQ(run.samples_per_s.value(), 1.18);
+  EXPECT_NEAR(run.samples_rounding, 0.0005 / 1.18, 1e-9);
+  EXPECT_THAT(text::words_of(log.notes), Contains(HasSubstr("a step is known to 2.8 % only")));
+}
+
+TEST(Evidence, OfTheTrainerAreItsHeadersNumbers) {
+  const Evidence log = read(header + end_of_run);
+  const LoggedRun& run = log.runs.at(0);
+  EXPECT_EQ(run.batch, 64.0);
+  EXPECT_EQ(run.micro_batch, 1.0);
+  EXPECT_EQ(run.accumulation, 8.0);
+  EXPECT_NEAR(run.step_s.value(), 54.205, 1e-9);  // by all its steps
+  EXPECT_EQ(run.step_rounding, 0);
+  EXPECT_THAT(log.notes, IsEmpty());
+}
+
+// A training that ended before its steps were through took fewer: its rate knows.
+TEST(Evidence, OfTheTrainerAreNoStepsThatItsRateDoesNotAgreeWith) {
+  std::string longer = header;
+  longer.replace(longer.find("= 100\n"), 6, "= 900\n");
+  const LoggedRun run = read(longer + end_of_run).runs.at(0);
+  EXPECT_NEAR(run.step_s.value(), 64 / 1.18, 1e-9);
+  EXPECT_NEAR(run.step_rounding, 0.0005 / 1.18, 1e-9);
+}
+
+std::string deepspeed_line(const std::string& counts) {
+  return "[2026-11-20 09:02:01,331] [INFO] [timer.py:260:stop] " + counts +
+         ", RunningAvgSamplesPerSec=0.88, CurrSamplesPerSec=0.89, MemAllocated=8.01GB, "
+         "MaxMemAllocated=16.25GB\n";
+}
+
+TEST(Evidence, OfDeepSpeedAreItsMicroBatches) {
+  const auto accumulation = [](const std::string& counts) {
+    return read(deepspeed_line(counts)).runs.at(0).accumulation;
+  };
+  EXPECT_EQ(accumulation("epoch=0/micro_step=80/global_step=10"), 8.0);
+  EXPECT_EQ(accumulation("epoch=0/micro_step=10/global_step=10"), 1.0);
+  EXPECT_FALSE(accumulation("epoch=0/micro_step=83/global_step=10"));
+  EXPECT_FALSE(accumulation("epoch=1/micro_step=80/global_step=20"));  // counted anew
+}
+
+}  // namespace
+}  // namespace spillway::evidence::logged_batch_test
