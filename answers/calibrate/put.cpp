@@ -67,9 +67,9 @@ std::string reason_against(const MachineFile& machine, const std::string& path, 
            "the trace tells that of products alone: say gpu.elementwise: separate to use it";
   if (path == "host.memory" && machine.gpu.one_memory)
     return "GPU and host share one memory in this machine";
-  if (path.ends_with(".endurance.written"))
+  if (path.ends_with(".endurance.written") || path.ends_with(".endurance.held"))
     for (const description::StorageSpec& storage : machine.storage)
-      if (path == "storage." + storage.name + ".endurance.written" && !storage.endurance)
+      if (path.starts_with("storage." + storage.name + ".endurance.") && !storage.endurance)
         return "the machine file does not say how long its drives last";
   if (!(value > 0)) return "it is 0";
   return "";

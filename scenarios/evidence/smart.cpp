@@ -18,6 +18,30 @@ constexpr auto* without_section =
     "no NVMe drive: what a disk behind SATA or SAS has written is told in fields that differ from "
     "maker to maker";
 
+/// Of its namespaces, bytes that there are and bytes that something was written to.
+struct Use {
+  std::optional<double> size, used;
+
+  void add(std::optional<double> size_of_one, std::optional<double> used_of_one) {
+    if (!size_of_one || !used_of_one) return;
+    size = size.value_or(0) + *size_of_one;
+    used = used.value_or(0) + *used_of_one;
+  }
+};
+
+/// A drive that keeps no account of what is written says that all of it is.
+///   Source  NVM Express Base Specification, Identify Namespace: Namespace Utilization
+void put_use(const Use& use, Evidence& into) {
+  if (!use.size || !use.used || *use.used <= 0 || *use.used >= *use.size) return;
+  into.readings.push_back(
+      {"storage.endurance.held", "bytes", *use.used, "what the drive says is in use"});
+  into.notes.push_back(text::filled(
+      "{} of it are in use: all of them count as others', which a run does not have "
+      "(endurance.held); what an earlier training left there, or nobody trimmed, is in them: "
+      "remove it first, or write a smaller number",
+      {text::bytes(*use.used, text::Origin::measured)}));
+}
+
 void found(Evidence& into, DriveWear drive, std::optional<double> capacity) {
   if (capacity)
     into.readings.push_back({"storage.capacity", "bytes", *capacity, "what the drive says"});
@@ -105,7 +129,19 @@ void read_smart(const json& document, Evidence& into) {
        {number_of(log, "critical_warning"), number_of(log, spare), number_of(log, least),
         number_of(log, "media_errors")},
        into);
+  Use use;
+  if (const auto spaces = document.find("nvme_namespaces");
+      spaces != document.end() && spaces->is_array())
+    for (const json& space : *spaces) {
+      const auto bytes = [&](const char* of) {
+        const auto part = space.is_object() ? space.find(of) : space.end();
+        return space.is_object() && part != space.end() ? number_of(*part, "bytes")
+                                                        : std::optional<double>();
+      };
+      use.add(bytes("size"), bytes("utilization"));
+    }
   found(into, std::move(drive), capacity);
+  put_use(use, into);
 }
 
 namespace {
@@ -143,7 +179,7 @@ std::optional<double> whole_number(std::string_view text) {
 
 void read_smart_text(std::string_view text, Evidence& into) {
   into.kind = text.find("smartctl") != std::string_view::npos ? "smartctl" : "nvme smart-log";
-  std::optional<double> units, used, hours, capacity;
+  std::optional<double> units, used, hours, capacity, size, in_use;
   Health health;
   std::string model;
   for (const std::string_view line : lines_of(text)) {
@@ -167,6 +203,8 @@ void read_smart_text(std::string_view text, Evidence& into) {
     number(hours, "Power On Hours");
     number(hours, "power_on_hours");
     number(capacity, "Namespace 1 Size/Capacity");
+    number(size, "Namespace 1 Size");
+    number(in_use, "Namespace 1 Utilization");
     if (const auto value = value_of(line, "Model Number"); !value.empty()) model = value;
   }
   if (!units || !used) refuse_file(into.file, without_section, "name the log of an NVMe drive");
@@ -176,6 +214,9 @@ void read_smart_text(std::string_view text, Evidence& into) {
   drive.hours = hours;
   warn(drive, health, into);
   found(into, std::move(drive), capacity);
+  Use use;
+  use.add(capacity ? capacity : size, in_use);
+  put_use(use, into);
 }
 
 }  // namespace spillway::evidence

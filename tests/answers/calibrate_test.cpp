@@ -332,6 +332,20 @@ TEST(Calibration, CallsNothingLoggedThatNoLogSays) {
               IsEmpty());
 }
 
+TEST(Calibration, TakesWhatADriveSaysIsInUseForOthers) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  Evidence drive = of_drive("a.json", 3, 20e12, 2e12);
+  drive.readings.push_back({"storage.endurance.held", "bytes", 1.2e12, "what the drive says"});
+  const answer::Calibration answer = with(machine, {drive});
+  EXPECT_EQ(again(answer).storage[0].endurance->held.value(), 1'200'000'000'000u);
+  EXPECT_EQ(again(answer).sources.at("storage.nvme.endurance.held"),
+            "measured: a.json, what the drive says");
+  MachineFile unrated = machine;
+  unrated.storage[0].endurance.reset();
+  EXPECT_THAT(with(unrated, {drive}).kept, testing::Contains(Field(&answer::KeptParameter::path,
+                                                                   "storage.nvme.endurance.held")));
+}
+
 TEST(Calibration, SaysThatWhatRanIsPredictedNotToFit) {
   const char* log = "steps: 10 loss: 2.1 iter time (s): 2.000 samples/sec: 4.0\n";
   EXPECT_THAT(notes_beside(log, {"model=llama-3.1-70b", "training.micro_batch=8",
