@@ -98,6 +98,15 @@ class Reader {
     return list_.gpus[box_.gpu].parts.at("gpu").value("one_memory", false);
   }
 
+  /// Firmware takes some of the one memory that a box is sold with.
+  Bytes as_measured(Bytes sold) const {
+    constexpr double most_of_firmware = 0.08;
+    const Bytes own = memory_in(list_.gpus[box_.gpu].parts.at("gpu").at("memory")).value_or(sold);
+    const auto missing = static_cast<double>(sold.value()) - static_cast<double>(own.value());
+    return missing > 0 && missing <= most_of_firmware * static_cast<double>(sold.value()) ? own
+                                                                                          : sold;
+  }
+
   void read_ram() {
     constexpr std::uint64_t least = 1ull << 30;
     json& card = list_.gpus[box_.gpu].parts["gpu"];
@@ -112,7 +121,7 @@ class Reader {
       return complain("--ram", "\"" + word + "\" is no size of memory", "write for example 128G");
     if (size->value() < least)
       return complain("--ram", "\"" + word + "\" is less than 1 GiB", "write for example 128G");
-    memory_ = *size;
+    memory_ = shared ? as_measured(*size) : *size;
     if (shared) card["memory"] = description::to_text(memory_);
   }
 
