@@ -7,6 +7,7 @@
 #include "strategies/run/finished_run.hpp"
 #include "strategies/run/io_bench.hpp"
 #include "strategies/run/memory_summary.hpp"
+#include "strategies/run/packed_base.hpp"
 #include "strategies/schedules/stories.hpp"
 #include "strategies/schedules/streaming.hpp"
 #include "strategies/systems/catalogue.hpp"
@@ -433,6 +434,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   result.run = finished_run(scenario, result,
                             static_cast<double>(prepared.model.trained_parameters().value()));
   note_room_of_checkpoints(scenario, result);
+  note_packed_base(scenario, prepared.model, result);
   return result;
 }
 
