@@ -165,6 +165,11 @@ Scenario unlimited(Scenario scenario) {
   const ChunkKnobs chunks = chunk_knobs(scenario.strategy);
   if (chunks.used && !chunks.cache)  // as many stay as the machine has room for
     scenario.strategy.weights.chunk_cache = {description::Bytes(1'000'000'000'000'000)};
+  // a layer that runs again passes three times: where it need not, more of them stay within reuse
+  description::Params& reuse = scenario.strategy.weights.max_reuse;
+  constexpr std::uint64_t any_layer = std::uint64_t{1} << 62;
+  if (left_open(scenario.strategy).recomputation && reuse.value() > 0 && reuse.value() < any_layer)
+    reuse = description::Params(reuse.value() / 2 * 3 + 3);
   return scenario;
 }
 

@@ -27,17 +27,12 @@ Peaks least_peaks(description::Scenario scenario, const Prepared& prepared, cons
   return probe({scenario, prepared, fates, true});
 }
 
-/// Buffers of a path with which all sub-groups of a rank have theirs at once: more are never used,
-/// but a pipelined update is only asked for with two sets.
+/// Buffers of a path that are of any use; without end where nobody counted the sub-groups.
 std::uint64_t most_useful(const description::Scenario& scenario, const Peaks& least,
                           std::uint64_t paths) {
   if (!least.subgroups) return std::numeric_limits<std::uint64_t>::max();
-  const OptimizerPart& optimizer = scenario.strategy.optimizer;
-  const std::uint64_t sets = optimizer.pipeline_read || optimizer.pipeline_write ? 2 : 1;
-  const std::uint64_t of_a_rank =
-      std::max(sets, description::divide_up(*least.subgroups, scenario.node_ranks()));
-  const std::uint64_t set = buffers_of_a_set(scenario);
-  return set * std::max<std::uint64_t>(1, description::divide_up(of_a_rank, paths));
+  return most_useful_buffers(
+      scenario, description::divide_up(*least.subgroups, scenario.node_ranks()), paths);
 }
 
 /// Buffers of a path, of `columns` on a node, that fill host memory as far as they may; without end
@@ -151,7 +146,7 @@ description::Scenario resolve_automatic(description::Scenario scenario, const Pr
   const std::uint64_t paths = std::max<std::size_t>(1, optimizer.paths.size());
   const std::uint64_t columns = scenario.node_ranks() * paths;  // of one buffer each
   if (buffers == 0) return scenario;
-  const std::uint64_t needed = buffers / columns;
+  const std::uint64_t needed = description::divide_up(buffers, columns);
   const std::uint64_t useful = most_useful(scenario, least, paths);
   optimizer.buffers = std::min(useful, std::max(needed, that_fit(scenario, least, columns)));
   filled->host = (*optimizer.buffers - std::min(*optimizer.buffers, needed)) * columns * each;

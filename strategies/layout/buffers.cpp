@@ -34,6 +34,15 @@ std::uint64_t largest_state_bytes(const Job& job, const Subgroup& group) {
   return largest;
 }
 
+std::uint64_t most_useful_buffers(const description::Scenario& scenario,
+                                  std::uint64_t subgroups_of_a_rank, std::uint64_t paths) {
+  const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
+  const std::uint64_t sets = optimizer.pipeline_read || optimizer.pipeline_write ? 2 : 1;
+  return buffers_of_a_set(scenario) *
+         std::max<std::uint64_t>(
+             1, description::divide_up(std::max(sets, subgroups_of_a_rank), paths));
+}
+
 SwapBuffers swap_buffers(const Job& job, std::uint64_t paths) {
   const description::OptimizerPart& part = job.scenario.strategy.optimizer;
   const std::uint64_t set = buffers_of_a_set(job.scenario);
@@ -45,7 +54,8 @@ SwapBuffers swap_buffers(const Job& job, std::uint64_t paths) {
     swapped += is_swapped(job, group);
   }
   // being read, being updated, being written; see decide/automatic.hpp for what replaces `auto`
-  buffers.each = part.buffers.value_or(3 * set);
+  buffers.each = part.buffers.value_or(
+      std::min(3 * set, most_useful_buffers(job.scenario, swapped, paths)));
   buffers.most_kept = paths * (buffers.each / set);
   if (part.host_cache)
     buffers.most_kept =

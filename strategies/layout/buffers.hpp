@@ -25,7 +25,7 @@ std::uint64_t largest_state_bytes(const Job& job, const Subgroup& group);
 
 /// The pinned buffers of a rank that its optimizer states on storage pass.
 struct SwapBuffers {
-  std::uint64_t each = 0;   ///< `optimizer.buffers`, of one path; auto: three sub-groups
+  std::uint64_t each = 0;   ///< `optimizer.buffers`, of one path; auto: three sub-groups, or all
   std::uint64_t bytes = 0;  ///< of one: a state of the largest sub-group
   /// Sub-groups that stay in them from one update to the next, of all paths: as many as they and
   /// `optimizer.host_cache` hold; none where each would be thrown out before its turn.
@@ -35,6 +35,11 @@ struct SwapBuffers {
   /// `optimizer.host_cache` that keeps so many.
   Bytes host_cache() const { return Bytes(most_kept * states * bytes); }
 };
+/// Buffers of a path with which all sub-groups of a rank, so many, have theirs at once: more are
+/// never used, but a pipelined update is only asked for with two sets.
+std::uint64_t most_useful_buffers(const description::Scenario& scenario,
+                                  std::uint64_t subgroups_of_a_rank, std::uint64_t paths);
+
 ///   paths  storages that hold states, or 1 for a stripe
 SwapBuffers swap_buffers(const Job& job, std::uint64_t paths);
 
