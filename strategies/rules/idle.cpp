@@ -1,3 +1,4 @@
+#include "strategies/layout/chunk_knobs.hpp"
 #include "strategies/layout/landing.hpp"
 #include "strategies/layout/norm_copies.hpp"
 #include "strategies/rules/facts.hpp"
@@ -48,6 +49,8 @@ bool fetches_weights(const Case& c) {
   return weights.home != Home::gpu || weights.experts_alone() || weights.experts_on_cpu() ||
          weights.chunk || (c.parallel().zero_stage == 3 && c.parallel().replicas() > 1);
 }
+/// A layer's weights, not the chunks that they lie in.
+bool fetches_weights_alone(const Case& c) { return !chunk_knobs(c.parts()).used; }
 bool reads_weights_from_drives(const Case& c) { return c.parts().weights.home == Home::ssd; }
 bool has_pages(const Case& c) { return c.parts().weights.pool == description::PoolKind::pages; }
 bool has_buffers_of_one_size(const Case& c) { return has_equal_buffers(c.parts().weights.pool); }
@@ -118,6 +121,8 @@ constexpr Setting settings[] = {
     {"strategy.weights.prefetch_bucket", fetches_weights, stays},
     {"strategy.weights.max_live", fetches_weights, stays},
     {"strategy.weights.max_reuse", fetches_weights, stays},
+    {"strategy.weights.max_reuse", fetches_weights_alone,
+     "weights move in chunks, which stay as weights.chunk_cache has room"},
     {"strategy.weights.overlap", reads_weights_from_drives, "no weights are on SSD"},
     {"strategy.weights.max_in_host", reads_weights_from_drives, "no weights are on SSD"},
     {"strategy.weights.page", has_pages, "weights.pool is not \"pages\""},

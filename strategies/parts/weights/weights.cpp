@@ -1,5 +1,7 @@
 #include "strategies/parts/weights/weights.hpp"
 
+#include "strategies/layout/chunk_knobs.hpp"
+
 #include <algorithm>
 
 namespace spillway::strategies {
@@ -79,9 +81,11 @@ bool Weights::fetches(std::uint32_t layer) const {
 }
 
 void Weights::find_staying(const std::function<bool(std::uint32_t)>& recomputes) {
+  // chunks stay as long as `chunk_cache` has room, whatever a layer asks for
+  const bool by_chunks = chunk_knobs(job_.scenario.strategy).used;
   std::uint64_t passed = 0;
   for (auto layer = static_cast<std::uint32_t>(stays_.size()); layer-- > 0;) {
-    stays_[layer] = passed < job_.scenario.strategy.weights.max_reuse.value();
+    stays_[layer] = passed < job_.scenario.strategy.weights.max_reuse.value() && !by_chunks;
     for (const LayerWeight& slot : job_.plans.layers[layer].weights)
       passed += (recomputes(layer) ? 3 : 2) * job_.elements(slot.weight);
   }
