@@ -76,6 +76,15 @@ constexpr Rule activations_rows[] = {
          [](const Case& c) { return !c.training().recompute.full || !moves_by_plan(policy_of(c)); },
      .why = "a planner or a cache decides what is computed again",
      .hint = "leave training.recompute out, or use activations.policy recompute"},
+    {.path = recompute,
+     .other = "strategy.activations.policy",
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !c.training().recompute.full || policy_of(c) != ActivationPolicy::offload;
+         },
+     .why = "what operators save leaves the GPU and comes back: nothing is computed again",
+     .hint = "leave training.recompute out, or use activations.policy recompute"},
     {.path = "strategy.activations.policy",
      .other = recompute,
      .ground = Ground::contradiction,

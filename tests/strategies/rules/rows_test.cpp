@@ -70,6 +70,11 @@ constexpr Breaks of_activations[] = {
     {"ssdtrain", [](Scenario& s) { s.training.recompute.full = true; }},
     {"resident",
      [](Scenario& s) {
+       s.strategy.activations.policy = ActivationPolicy::offload;
+       s.training.recompute.full = true;
+     }},
+    {"resident",
+     [](Scenario& s) {
        s.parallel.pipeline = 2;
        s.parallel.schedule = PipelineSchedule::zero_bubble;
        s.strategy.activations.policy = ActivationPolicy::checkpoint_gpu;
