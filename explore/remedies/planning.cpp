@@ -164,8 +164,10 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
       {"twice the pcie rate", faster_pcie},
       {"twice the cpu rate", faster_cpu},
   };
-  if (scenario.strategy.weights.experts_on_cpu())
-    steps.emplace_back("twice the memory rate of the cpu", faster_host_memory);
+  // most of what cores do while they train is limited by what DRAM gives them
+  if (scenario.strategy.weights.experts_on_cpu() ||
+      scenario.strategy.optimizer.device == description::OptimizerDevice::cpu)
+    steps.emplace_back("twice the host memory rate", faster_host_memory);
   if (waits_for_launches(scenario))
     steps.emplace_back("twice the rate of launches", faster_launches);
   if (scenario.strategy.io_engine == description::IoEngine::buffered)

@@ -10,11 +10,13 @@ namespace {
 
 bool takes_away(const std::string& what_if) { return what_if.starts_with(without); }
 
-constexpr const char *page_cache = "page cache", *launches = "launches", *peers = "gpu-to-gpu";
+constexpr const char *page_cache = "page cache", *launches = "launches", *peers = "gpu-to-gpu",
+                     *host_memory = "host memory";
 
 /// "gpu" of "twice the gpu rate"; "" of what is about drives.
 std::string resource_of(const std::string& what_if) {
-  for (const char* name : {page_cache, launches, peers, "gpu", "pcie", "cpu", "network"})
+  for (const char* name :
+       {page_cache, launches, peers, host_memory, "gpu", "pcie", "cpu", "network"})
     if (what_if.find(name) != std::string::npos) return name;
   return "";
 }
@@ -57,7 +59,7 @@ double busy(const std::string& resource, const Utilization& share) {
 text::Text no_wait(const std::string& what_if, const Result& r) {
   constexpr double all_the_time = 0.95;
   const std::string name = relieved_by(what_if, r);
-  if (name == page_cache || name == launches || name == peers)
+  if (name == page_cache || name == launches || name == peers || name == host_memory)
     return "what waits for it waits for something else as long";
   const double share = busy(resource_of(what_if), r.utilization);
   if (share == 0) return "no step uses " + name;
