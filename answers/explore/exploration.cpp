@@ -166,6 +166,14 @@ answer::Reasons reasons(explore::Store& store, std::int64_t number) {
     if (++group.count == 1) group.example = point;
   }
   for (auto& [unused, group] : groups) answer.groups.push_back(std::move(group));
+  for (const explore::RuledOut& row : store.ruled_out(number)) {
+    answer::ReasonGroup& group = answer.groups.emplace_back();
+    group.count = row.points;
+    group.example.number = row.number;
+    group.example.point = row.point;
+    group.example.verdict = "ruled out";
+    group.example.reason = row.reason;
+  }
   return answer;
 }
 

@@ -1,6 +1,7 @@
 #include "explore/search/bounder.hpp"
 
 #include "explore/outcome/most_tokens.hpp"
+#include "explore/points/shortage.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -207,9 +208,11 @@ void Bounder::fill(const Group& group, const Coordinates& at) {
   price_ = price ? Interval::exactly(*price) : Interval::anything();
   feasible_ = {1, 1};  // nothing else is accepted
   bound_.hopeless = group.mandatory->too_small(group.scenario.machine) != nullptr;
+  bound_.constraint = 0;
   std::vector<Interval> values;
   for (const Measures::Constraint& constraint : measures_.constraints()) {
     if (bound_.hopeless) return;
+    ++bound_.constraint;
     values.clear();
     for (const Measures::Name& name : constraint.names)
       values.push_back(name.source ? Interval::exactly(name.source->of(at))
@@ -222,6 +225,14 @@ void Bounder::fill(const Group& group, const Coordinates& at) {
     const Interval range = number(group, goal.path);
     bound_.costs[i] = goal.smaller ? range.least : -range.most;
   }
+}
+
+std::string Bounder::why_hopeless() const {
+  const description::MachineFile& machine = group_->scenario.machine;
+  if (bound_.constraint > 0)
+    return "at its bounds it fails " + measures_.constraints().at(bound_.constraint - 1).text;
+  const char* const tier = group_->mandatory->too_small(machine);
+  return text::words(shortage_of(*group_->mandatory, tier, machine).words());
 }
 
 const PointBound* Bounder::of(const Coordinates& at) {

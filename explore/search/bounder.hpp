@@ -11,8 +11,9 @@ namespace spillway::explore {
 
 /// What the bounds of a point say.
 struct PointBound {
-  bool hopeless = false;      ///< it cannot fulfil the constraints
-  std::vector<double> costs;  ///< by objective: it has at least these; -infinity without a bound
+  bool hopeless = false;       ///< it cannot fulfil the constraints
+  std::size_t constraint = 0;  ///< of a hopeless one: which, 0 the room that every step needs
+  std::vector<double> costs;   ///< by objective: it has at least these; -infinity without a bound
 };
 
 /// Bounds of points from what their systems ask of any machine. Points that differ in nothing but
@@ -28,6 +29,9 @@ class Bounder {
   /// The bound of a point; nullptr when it has none: its values contradict each other, or its
   /// system says nothing. Valid until the next call.
   const PointBound* of(const Coordinates& at);
+
+  /// Why the last bounded point is hopeless: what does not fit, or a constraint.
+  std::string why_hopeless() const;
 
   /// The scenario of the last bounded point as bounds see it.
   const description::Scenario* last() const { return group_ ? &group_->scenario : nullptr; }

@@ -180,7 +180,7 @@ class Explorer {
       const PointBound* bound = options_.prune ? bounder_.of(at) : nullptr;
       counts_.bounded += bound != nullptr;
       if (bound && bound->hopeless)
-        prune(known->first);
+        rule_out(at, *bound);
       else
         fresh.push_back(at);
     }
@@ -204,8 +204,12 @@ class Explorer {
     if (options_.prune) {
       if (const PointBound* bound = bounder_.of(at)) {
         ++counts_.bounded;
-        if (bound->hopeless || front_.beats(bound->costs)) {
-          prune(points_.number(at));
+        if (bound->hopeless) {
+          rule_out(at, *bound);
+          return true;
+        }
+        if (front_.beats(bound->costs)) {
+          overtake(at);
           return true;
         }
         costs = bound->costs;
@@ -222,6 +226,30 @@ class Explorer {
     if (pruned_.size() >= most_pruned) put_pruned();
   }
 
+  /// It cannot fulfil the constraints.
+  void rule_out(const Coordinates& at, const PointBound& bound) {
+    RuledOut& kind = kind_of(1 + bound.constraint, at);
+    if (++kind.points == 1) kind.reason = bounder_.why_hopeless();
+    prune(points_.number(at));
+  }
+
+  /// It is no better than the front.
+  void overtake(const Coordinates& at) {
+    RuledOut& kind = kind_of(0, at);
+    if (++kind.points == 1) kind.reason = "at its bounds it is no better than the front";
+    prune(points_.number(at));
+  }
+
+  RuledOut& kind_of(std::size_t kind, const Coordinates& at) {
+    if (kind >= ruled_out_.size()) ruled_out_.resize(kind + 1);
+    RuledOut& known = ruled_out_[kind];
+    if (known.points == 0) {
+      known.number = points_.number(at);
+      known.point = points_.shown(at);
+    }
+    return known;
+  }
+
   /// As ranges of numbers.
   void put_pruned() {
     std::sort(pruned_.begin(), pruned_.end());
@@ -230,6 +258,8 @@ class Explorer {
       store_.put_pruned(space_, pruned_[i], pruned_[next - 1]);
     }
     pruned_.clear();
+    for (std::size_t kind = 0; kind < ruled_out_.size(); ++kind)
+      if (ruled_out_[kind].points > 0) store_.put_ruled_out(space_, kind, ruled_out_[kind]);
   }
 
   /// The points of the window in batches, without those that the front has overtaken meanwhile.
@@ -240,7 +270,7 @@ class Explorer {
       batch.clear();
       for (; i < window_.size() && batch.size() < size_; ++i)
         if (front_.beats(window_[i].costs))
-          prune(points_.number(window_[i].at));
+          overtake(window_[i].at);
         else
           batch.push_back(std::move(window_[i].at));
       run_batch(batch);
@@ -292,6 +322,7 @@ class Explorer {
   std::int64_t space_ = 0;
   static constexpr std::size_t most_pruned = 65536;  ///< that wait to be written
   std::vector<std::uint64_t> pruned_;
+  std::vector<RuledOut> ruled_out_;  ///< by reason: the front, room, each constraint
   std::vector<Waiting> window_;
   std::map<std::uint64_t, std::vector<double>> evolved_;  ///< costs by number; empty: rejected
   std::size_t size_ = first_batch, window_size_ = first_window;

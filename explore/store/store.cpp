@@ -332,6 +332,7 @@ void Store::keep_front(std::int64_t space, const std::vector<std::uint64_t>& num
 void Store::drop_pruned(std::int64_t space) {
   write();
   statement("DELETE FROM pruned WHERE space = ?").bind(1, space).run();
+  statement("DELETE FROM ruled_out WHERE space = ?").bind(1, space).run();
 }
 
 void Store::put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t last) {
@@ -341,6 +342,30 @@ void Store::put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t la
       .bind(2, whole(first))
       .bind(3, whole(last))
       .run();
+}
+
+void Store::put_ruled_out(std::int64_t space, std::size_t kind, const RuledOut& row) {
+  write();
+  statement("INSERT OR REPLACE INTO ruled_out VALUES (?, ?, ?, ?, ?, ?)")
+      .bind(1, space)
+      .bind(2, whole(kind))
+      .bind(3, whole(row.points))
+      .bind(4, whole(row.number))
+      .bind(5, row.point.dump())
+      .bind(6, row.reason)
+      .run();
+}
+
+std::vector<RuledOut> Store::ruled_out(std::int64_t space) {
+  if (!has_table("ruled_out")) return {};
+  Statement read = database_->prepare(
+      "SELECT points, number, point, reason FROM ruled_out WHERE space = ? ORDER BY kind");
+  read.bind(1, space);
+  std::vector<RuledOut> rows;
+  while (read.step())
+    rows.push_back({static_cast<std::uint64_t>(read.integer(0)),
+                    static_cast<std::uint64_t>(read.integer(1)), json_in(read, 2), read.text(3)});
+  return rows;
 }
 
 std::vector<SpaceRow> Store::spaces() {

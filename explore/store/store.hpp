@@ -39,6 +39,14 @@ struct Counts {
   std::uint64_t failed = 0;  ///< not known: the simulation crashed, took too long or had no process
 };
 
+/// Points that were ruled out by their bounds for one reason.
+struct RuledOut {
+  std::uint64_t points = 0;
+  std::uint64_t number = 0;  ///< of the first of them
+  nlohmann::json point;      ///< its values, by axis
+  std::string reason;        ///< of that one
+};
+
 /// What should be small or large, in the order of importance.
 struct ObjectiveRow {
   std::string path;
@@ -120,6 +128,10 @@ class Store {
   void drop_pruned(std::int64_t space);
   /// Numbers first .. last, none of which can meet the constraints or beat the front.
   void put_pruned(std::int64_t space, std::uint64_t first, std::uint64_t last);
+  /// In place of what was said of that kind of reason before.
+  void put_ruled_out(std::int64_t space, std::size_t kind, const RuledOut& row);
+  /// None in a database that an older program filled.
+  std::vector<RuledOut> ruled_out(std::int64_t space);
 
   /// Takes over what another database knows of scenarios and points. Exploring a space here then
   /// joins the fronts of its shards and simulates nothing of them again.

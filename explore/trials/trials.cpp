@@ -2,6 +2,7 @@
 
 #include "explore/outcome/most_tokens.hpp"
 #include "explore/points/reasons.hpp"
+#include "explore/points/shortage.hpp"
 #include "explore/trials/machine_shape.hpp"
 #include "strategies/bounds/mandatory.hpp"
 
@@ -77,35 +78,6 @@ void leave_out_rest(std::span<Ready> ready) {
 /// machine.
 using Demands = std::map<std::string, std::optional<strategies::Mandatory>>;
 
-/// What a memory must hold, and has.
-struct Shortage {
-  double needs = 0, has = 0;  ///< bytes
-};
-
-/// Of `tier`, which is too small for what every step holds; reserve included.
-Shortage shortage_of(const strategies::Mandatory& mandatory, const std::string& tier,
-                     const description::MachineFile& machine) {
-  const strategies::MandatoryBytes bytes = mandatory.bytes(machine);
-  const auto of = [](double held, description::Bytes reserve, description::Bytes memory) {
-    return Shortage{held + static_cast<double>(reserve.value()),
-                    static_cast<double>(memory.value())};
-  };
-  if (tier == "host") return of(bytes.host, machine.host.reserve, machine.host.memory);
-  if (tier == "gpu") return of(bytes.gpu, machine.gpu.reserve, machine.gpu.memory);
-  Shortage drives{bytes.drives, 0};
-  for (const description::StorageSpec& storage : machine.storage)
-    if (storage.kind == description::StorageKind::ssd)
-      drives.has += static_cast<double>(storage.total_room().value());
-  return drives;
-}
-
-/// "needs at least 57.3 GiB of 32.0 GiB of host memory, for what every step holds".
-text::Text words_of(const Shortage& shortage, const std::string& tier) {
-  return text::filled("needs at least {}, for what every step holds",
-                      {too_much(tier, static_cast<std::uint64_t>(shortage.needs),
-                                static_cast<std::uint64_t>(shortage.has))});
-}
-
 /// Sets the bound of a trial.
 void bound(Ready& ready, Demands& demands) {
   constexpr double any = std::numeric_limits<double>::infinity();
@@ -118,7 +90,7 @@ void bound(Ready& ready, Demands& demands) {
   if (!found->second) return;
   if (const char* tier = found->second->too_small(scenario.machine)) {
     const Shortage shortage = shortage_of(*found->second, tier, scenario.machine);
-    ready.trial->reason = words_of(shortage, tier);
+    ready.trial->reason = shortage.words();
     ready.trial->times_too_large = shortage.needs / shortage.has;
     ready.trial->ruled_out = true;
     return;

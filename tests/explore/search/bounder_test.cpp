@@ -142,6 +142,28 @@ TEST(Bounds, PruneNoPointOfTheTrueFront) {
   EXPECT_GT(pruned, 0u);
 }
 
+TEST(Bounds, SayWhyTheyRulePointsOut) {
+  const SpaceFiles files;
+  const scenarios::Space space = files.space(
+      space_over(R"("machine.host.memory": ["1 GiB", "2 GiB"], )"
+                 R"("training.micro_batch": [1, 2, 3])",
+                 R"(, "constraints": ["feasible", "training.micro_batch < 3"])", "zero_offload"));
+  Counts counts;
+  front_of(Points(space), files.database(), true, counts);
+  EXPECT_EQ(counts.pruned, 6u);
+  Store store(files.database(), Database::Access::read);
+  const std::vector<RuledOut> kinds = store.ruled_out(1);
+  std::uint64_t points = 0;
+  for (const RuledOut& kind : kinds) points += kind.points;
+  EXPECT_EQ(points, counts.pruned);
+  ASSERT_FALSE(kinds.empty());
+  EXPECT_NE(kinds[0].reason.find("needs at least "), std::string::npos) << kinds[0].reason;
+  EXPECT_NE(kinds[0].reason.find(" of 1.00 GiB of host memory, for what every step holds"),
+            std::string::npos)
+      << kinds[0].reason;
+  EXPECT_EQ(kinds[0].point.at("machine.host.memory"), "1 GiB");
+}
+
 /// How many points of a space are simulated, and how many there are.
 Counts counts_of(const std::string& more, const std::string& system) {
   const SpaceFiles files;
