@@ -1,6 +1,7 @@
 #include "answers/lifetimes/lifetimes.hpp"
 
 #include "cli/common.hpp"
+#include "cli/monitor.hpp"
 #include "cli/verbs.hpp"
 #include "reports/inputs/lifetimes_report.hpp"
 #include "scenarios/reading/lifetimes_file.hpp"
@@ -19,17 +20,24 @@ struct LifetimesOptions {
 };
 
 void lifetimes(const LifetimesOptions& options) {
-  const answers::Profile profile =
-      options.file.ends_with(".csv")
-          ? answers::profile_of(options.file, options.machine, options.overrides, options.rank)
-          : answers::profile_of(read(options.file, options.overrides).scenario, options.rank);
+  Monitor monitor("simulating plans", Monitor::forever);
+  answers::Profile profile;
+  answers::TakenPlan taken;
+  if (options.file.ends_with(".csv")) {
+    profile = answers::profile_of(options.file, options.machine, options.overrides, options.rank);
+  } else {
+    taken = answers::taken_plan(monitor.backend(), read(options.file, options.overrides).scenario);
+    profile = answers::profile_of(taken.scenario, options.rank);
+  }
+  monitor.clear();
   if (profile.lifetimes.partial) warn("the profile is partial: some ranges are guesses");
   if (!options.output.empty()) {
     const auto text = scenarios::write_lifetimes(profile.lifetimes);
     write_files(
         {{options.output, text.tensors}, {scenarios::kernels_file(options.output), text.kernels}});
   }
-  const answer::MigrationPlan plan = answers::plan_lifetimes(profile, options.roofline);
+  answer::MigrationPlan plan = answers::plan_lifetimes(profile, options.roofline);
+  plan.note = std::move(taken.note);
   if (options.json) return print_json(plan);
   print(reports::lifetimes_report(plan, reports::screen_of(stdout)));
 }

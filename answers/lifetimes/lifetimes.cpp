@@ -1,6 +1,6 @@
 #include "answers/lifetimes/lifetimes.hpp"
 
-#include "explore/outcome/outcomes.hpp"
+#include "explore/outcome/best_plan.hpp"
 #include "scenarios/reading/lifetimes_file.hpp"
 #include "scenarios/reading/read_scenario.hpp"
 #include "strategies/decide/automatic.hpp"
@@ -45,6 +45,19 @@ std::vector<answer::RooflinePoint> roofline_of(const Profile& profile) {
 }
 
 }  // namespace
+
+TakenPlan taken_plan(const explore::Backend& backend, const Scenario& scenario) {
+  if (scenario.strategy.activations.policy != description::ActivationPolicy::plan)
+    return {scenario, ""};
+  const strategies::Probe probe = strategies::counting_probe();
+  const explore::DecidedRun own =
+      explore::decide_and_run(backend, scenario, explore::WhenFull::stop, nullptr, probe);
+  explore::BestPlan best(backend, scenario, own, probe);
+  best.search(false);
+  if (!best.found()) return {scenario, ""};
+  Scenario taken = best.scenario();
+  return {std::move(taken), best.finish().notes.back()};
+}
 
 Profile profile_of(const Scenario& asked, std::uint32_t rank) {
   const strategies::Prepared prepared = strategies::prepare(asked);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "explore/outcome/outcomes.hpp"
 #include "reports/answer/lifetimes.hpp"
 #include "scenarios/description/scenario.hpp"
 #include "strategies/planner/migration/planner.hpp"
@@ -15,6 +16,16 @@ struct Profile {
   strategies::planner::Lifetimes lifetimes;
   strategies::planner::PlanSettings settings;
 };
+
+/// A scenario with the plan that a run of it takes.
+struct TakenPlan {
+  description::Scenario scenario;
+  text::Text note;  ///< "planned for host memory without drives: faster here than ..."; "": for all
+};
+
+/// Simulates the plan for all of the machine and those for less, as a simulation of the scenario
+/// does (explore::BestPlan), and takes the fastest. In this process, one after the other.
+TakenPlan taken_plan(const explore::Backend& backend, const description::Scenario& scenario);
 
 /// Of a step of a scenario.
 ///   rank    pipeline stage

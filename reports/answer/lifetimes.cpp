@@ -50,6 +50,7 @@ void to_json(json& out, const MigrationPlan& plan) {
          {"bytes_to_host", plan.bytes_to_host},
          {"ideal_s", plan.ideal_s},
          {"step_s", plan.step_s},
+         {"note", words(plan.note)},
          {"feasible", !plan.infeasible.has_value()},
          {"infeasible", or_null(plan.infeasible)}};
   if (plan.roofline) out["roofline"] = *plan.roofline;
@@ -68,6 +69,7 @@ void from_json(const json& in, MigrationPlan& plan) {
   read(in, "bytes_to_host", plan.bytes_to_host);
   read(in, "ideal_s", plan.ideal_s);
   read(in, "step_s", plan.step_s);
+  read(in, "note", plan.note);
   read(in, "infeasible", plan.infeasible);
   read(in, "roofline", plan.roofline);
 }

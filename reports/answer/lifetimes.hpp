@@ -1,5 +1,7 @@
 #pragma once
 
+#include "reports/text/text.hpp"
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -33,6 +35,7 @@ struct MigrationPlan {
   std::uint64_t moved = 0, urgent_moves = 0;          ///< intervals; kernels wait for urgent ones
   std::uint64_t bytes_to_ssd = 0, bytes_to_host = 0;  ///< of a step
   double ideal_s = 0, step_s = 0;                     ///< the step without waits, and with them
+  text::Text note;  ///< of a plan for less than the machine has: why it is that one
   std::optional<KernelWithoutRoom> infeasible;
   std::optional<std::vector<RooflinePoint>> roofline;  ///< where it was asked for
 };

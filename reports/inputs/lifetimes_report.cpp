@@ -58,6 +58,7 @@ view::Document lifetimes_document(const answer::MigrationPlan& plan) {
   document.say(
       filled("The step has {} kernels and {} tensors, which lie idle between them {} times.",
              {view::count(plan.kernels), view::count(plan.tensors), view::count(plan.intervals)}));
+  if (!plan.note.empty()) document.say(filled("It is {}.", {plan.note}));
   if (plan.infeasible)
     document.say(shortage_words(*plan.infeasible));
   else

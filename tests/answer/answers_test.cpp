@@ -124,6 +124,7 @@ MigrationPlan lifetimes() {
   plan.tensors = 9, plan.kernels = 8, plan.partial = true, plan.intervals = 7, plan.moved = 2;
   plan.urgent_moves = 1, plan.bytes_to_ssd = 64, plan.bytes_to_host = 32;
   plan.ideal_s = 1, plan.step_s = 1.5;
+  plan.note = "planned for 4.00 GiB of host memory";
   plan.infeasible = {"matmul", "gpu", 4, 100, 50};
   plan.roofline = {{2e9, true, 2, 0.5}, {0, false, 0, 0}};
   return plan;
