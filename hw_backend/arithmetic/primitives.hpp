@@ -187,10 +187,32 @@ struct Scaling {
   float least = 0;
 };
 
-/// Some columns of a matrix [rows, columns].
+/// Some columns of a matrix that is cut into shares, each of `share` elements in a row, and where
+/// they lie once they are taken out of some of its shares (strategies::PackedColumns).
 struct ChosenColumns {
-  std::uint64_t rows = 0, columns = 0, count = 0;
-  const std::uint32_t* indices = nullptr;  ///< [count]
+  std::uint64_t rows = 0, columns = 0, count = 0;  ///< of the whole matrix
+  const std::uint32_t* indices = nullptr;          ///< [count]
+  std::uint64_t first = 0;                         ///< element where the first of the shares begins
+  std::uint64_t share = 0;
+  std::uint64_t shares = 1;  ///< that are there, what pads the last one included
+  std::uint64_t stride = 0;  ///< elements from one share's columns to the next one's
+
+  /// One past the last element that the shares have of the matrix.
+  SPILLWAY_ANYWHERE constexpr std::uint64_t end() const {
+    const std::uint64_t last = first + shares * share;
+    return last < rows * columns ? last : rows * columns;
+  }
+  /// Element of the matrix that the number `i` of the packed ones is, counted from `first` on;
+  /// `nowhere`: of none.
+  static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+  SPILLWAY_ANYWHERE constexpr std::uint64_t place(std::uint64_t i) const {
+    const std::uint64_t begin = first + i / stride * share, number = i % stride;
+    const std::uint64_t limit = begin + share < end() ? begin + share : end();
+    const std::uint64_t element =
+        count == columns ? begin + number
+                         : (begin / columns + number / count) * columns + indices[number % count];
+    return element < begin || element >= limit ? nowhere : element - first;
+  }
 };
 
 /// What a device can compute: the arithmetic of training on plain device memory. One object stands
@@ -354,14 +376,16 @@ class Primitives {
   /// row_means, as adafactor_update and adafactor_rate have it.
   ///   Source  Shazeer and Stern: Adafactor (2018), algorithms 4 and 5; PyTorch 2.5, _adafactor.py
   virtual void adafactor(const AdafactorArrays& arrays, const AdafactorScalars& scalars) = 0;
-  /// indices [chosen.count] = the columns of x whose magnitudes sum to most, the largest first, of
-  /// two alike the first; one that is not a number counts as infinite. sums [columns], each of its
-  /// rows in ascending order, fp32.
-  virtual void choose_columns(const ChosenColumns& chosen, Input x, float* sums,
+  /// sums [columns] of the magnitudes in each column of the shares in x, each of its rows in
+  /// ascending order, fp32; what is not a number counts as infinite.
+  virtual void sum_columns(const ChosenColumns& chosen, Input x, float* sums) = 0;
+  /// indices [chosen.count] = the columns whose sums are largest, the largest first, of two alike
+  /// the first.
+  virtual void choose_columns(const ChosenColumns& chosen, const float* sums,
                               std::uint32_t* indices) = 0;
-  /// packed [rows, count] = the columns of x.
+  /// packed [shares, stride] = the columns of the shares in x, and 0 where there is none.
   virtual void take_columns(const ChosenColumns& chosen, Input x, Output packed) = 0;
-  /// The columns of x = packed [rows, count]; the others stay.
+  /// The columns of the shares in x = packed; the others stay.
   virtual void put_columns(const ChosenColumns& chosen, Input packed, Output x) = 0;
   /// Elements [first, first + count) of what `slice` takes of a weight that begins by `rule`;
   /// `values` points to the first of them.

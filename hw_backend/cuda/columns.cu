@@ -16,11 +16,14 @@ __device__ std::uint64_t threads_of_grid() { return std::uint64_t{gridDim.x} * b
 
 /// A thread a column.
 __global__ void sum_columns(ChosenColumns chosen, Input x, float* sums) {
+  const std::uint64_t before = chosen.first % chosen.columns;
   for (std::uint64_t column = first_of_thread(); column < chosen.columns;
        column += threads_of_grid()) {
     float sum = 0;
-    for (std::uint64_t row = 0; row < chosen.rows; ++row)
-      sum += fabsf(get(x, row * chosen.columns + column));
+    const std::uint64_t ahead =
+        column < before ? column + chosen.columns - before : column - before;
+    for (std::uint64_t at = chosen.first + ahead; at < chosen.end(); at += chosen.columns)
+      sum += fabsf(get(x, at - chosen.first));
     sums[column] = sum == sum ? sum : float_of(0x7F800000u);
   }
 }
@@ -38,12 +41,19 @@ __global__ void rank_columns(ChosenColumns chosen, const float* sums, std::uint3
 }
 
 /// A thread an element of the packed columns.
-__global__ void move_columns(ChosenColumns chosen, Input from, Output into, bool out) {
-  const std::uint64_t count = chosen.rows * chosen.count;
-  for (std::uint64_t i = first_of_thread(); i < count; i += threads_of_grid()) {
-    const std::uint64_t place =
-        i / chosen.count * chosen.columns + chosen.indices[i % chosen.count];
-    put(into, out ? i : place, get(from, out ? place : i));
+__global__ void take_columns(ChosenColumns chosen, Input x, Output packed) {
+  for (std::uint64_t i = first_of_thread(); i < chosen.shares * chosen.stride;
+       i += threads_of_grid()) {
+    const std::uint64_t place = chosen.place(i);
+    put(packed, i, place == ChosenColumns::nowhere ? 0.0f : get(x, place));
+  }
+}
+
+__global__ void put_columns(ChosenColumns chosen, Input packed, Output x) {
+  for (std::uint64_t i = first_of_thread(); i < chosen.shares * chosen.stride;
+       i += threads_of_grid()) {
+    const std::uint64_t place = chosen.place(i);
+    if (place != ChosenColumns::nowhere) put(x, place, get(packed, i));
   }
 }
 
@@ -51,21 +61,25 @@ __global__ void move_columns(ChosenColumns chosen, Input from, Output into, bool
 
 }  // namespace on_device
 
-void CudaPrimitives::choose_columns(const ChosenColumns& chosen, Input x, float* sums,
+void CudaPrimitives::sum_columns(const ChosenColumns& chosen, Input x, float* sums) {
+  launch(stream_, "sum_columns", on_device::sum_columns, divided_up(chosen.columns, block_threads),
+         chosen, x, sums);
+}
+
+void CudaPrimitives::choose_columns(const ChosenColumns& chosen, const float* sums,
                                     std::uint32_t* indices) {
-  const std::uint64_t blocks = divided_up(chosen.columns, block_threads);
-  launch(stream_, "sum_columns", on_device::sum_columns, blocks, chosen, x, sums);
-  launch(stream_, "rank_columns", on_device::rank_columns, blocks, chosen, sums, indices);
+  launch(stream_, "choose_columns", on_device::rank_columns,
+         divided_up(chosen.columns, block_threads), chosen, sums, indices);
 }
 
 void CudaPrimitives::take_columns(const ChosenColumns& chosen, Input x, Output packed) {
-  launch(stream_, "take_columns", on_device::move_columns,
-         divided_up(chosen.rows * chosen.count, block_threads), chosen, x, packed, true);
+  launch(stream_, "take_columns", on_device::take_columns,
+         divided_up(chosen.shares * chosen.stride, block_threads), chosen, x, packed);
 }
 
 void CudaPrimitives::put_columns(const ChosenColumns& chosen, Input packed, Output x) {
-  launch(stream_, "put_columns", on_device::move_columns,
-         divided_up(chosen.rows * chosen.count, block_threads), chosen, packed, x, false);
+  launch(stream_, "put_columns", on_device::put_columns,
+         divided_up(chosen.shares * chosen.stride, block_threads), chosen, packed, x);
 }
 
 }  // namespace spillway::hw_backend

@@ -99,7 +99,8 @@ class CudaPrimitives final : public Primitives {
   void sgd(const SgdArrays& arrays, const SgdNumbers& numbers) override;
   void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers) override;
   void adafactor(const AdafactorArrays& arrays, const AdafactorScalars& scalars) override;
-  void choose_columns(const ChosenColumns& chosen, Input x, float* sums,
+  void sum_columns(const ChosenColumns& chosen, Input x, float* sums) override;
+  void choose_columns(const ChosenColumns& chosen, const float* sums,
                       std::uint32_t* indices) override;
   void take_columns(const ChosenColumns& chosen, Input x, Output packed) override;
   void put_columns(const ChosenColumns& chosen, Input packed, Output x) override;

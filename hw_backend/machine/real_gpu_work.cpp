@@ -58,22 +58,31 @@ void sum(Primitives& device, const RawGpuKernel& kernel) {
     device.convert(count, first->input(), into->output());
 }
 
-/// Chooses columns, or moves them between their matrix and where they lie one beside the other.
+/// Adds up columns, chooses some, or moves those between their matrix and where they are packed.
 void columns(Primitives& device, const RawGpuKernel& kernel) {
   const RawOperand* from = kernel.find(Role::input);
   const RawOperand* into = kernel.find(Role::output);
   const RawOperand* chosen = kernel.find(Role::indices);
-  ENSURE(from && chosen, "columns of no matrix");
-  auto* const indices = reinterpret_cast<std::uint32_t*>(chosen->data);
-  const ChosenColumns some{kernel.rows, kernel.columns, chosen->bytes / sizeof *indices, indices};
-  if (kernel.work == GpuWork::choose_columns) {
-    const RawOperand* sums = kernel.find(Role::workspace);
-    ENSURE(sums, "columns that are chosen by no sums");
-    return device.choose_columns(some, from->input(), reinterpret_cast<float*>(sums->data),
-                                 indices);
+  ENSURE(from, "columns of no matrix");
+  ChosenColumns some{kernel.rows, kernel.columns};
+  some.first = kernel.first_element;
+  some.share = kernel.share;
+  some.shares = kernel.shares;
+  if (kernel.work == GpuWork::sum_columns) {
+    ENSURE(into, "sums that go nowhere");
+    return device.sum_columns(some, from->input(), reinterpret_cast<float*>(into->data));
   }
+  ENSURE(chosen, "columns that nobody chose");
+  auto* const indices = reinterpret_cast<std::uint32_t*>(chosen->data);
+  some.count = chosen->bytes / sizeof *indices;
+  some.indices = indices;
+  if (kernel.work == GpuWork::choose_columns)
+    return device.choose_columns(some, reinterpret_cast<const float*>(from->data), indices);
   ENSURE(into, "columns that go nowhere");
-  if (kernel.work == GpuWork::take_columns)
+  const bool takes = kernel.work == GpuWork::take_columns;
+  const RawOperand& packed = takes ? *into : *from;
+  some.stride = packed.bytes / size_of(packed.type) / some.shares;
+  if (takes)
     device.take_columns(some, from->input(), into->output());
   else
     device.put_columns(some, from->input(), into->output());
@@ -154,7 +163,9 @@ RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
       value(kernel.value),
       first_element(kernel.first_element),
       rows(kernel.rows),
-      columns(kernel.columns) {
+      columns(kernel.columns),
+      share(kernel.share),
+      shares(kernel.shares) {
   operands.reserve(kernel.operands.size());
   for (const strategies::BoundOperand& operand : kernel.operands) operands.emplace_back(operand);
 }
@@ -182,6 +193,7 @@ void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKern
     }
     case GpuWork::initialize:
       return first_values(device, context, kernel);
+    case GpuWork::sum_columns:
     case GpuWork::choose_columns:
     case GpuWork::take_columns:
     case GpuWork::put_columns:

@@ -62,11 +62,6 @@ std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& s
 
 void require_support(const description::Scenario& scenario, const strategies::Prepared& prepared) {
   require_support(prepared.model, prepared.program.workload);
-  if (scenario.strategy.optimizer.selected_share > 0 && scenario.parallel.replicas() > 1)
-    description::refuse(
-        "strategy.optimizer.selected_share",
-        "ranks that select columns in their shares of a gradient do not compute for real",
-        "use parallel.data 1");
   if (scenario.strategy.weights.experts_on_cpu() &&
       scenario.node_ranks() > scenario.parallel.pipeline)
     description::refuse("strategy.weights.experts",

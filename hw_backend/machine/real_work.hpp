@@ -49,6 +49,7 @@ struct RawGpuKernel {
   float value = 0;
   std::uint64_t first_element = 0;
   std::uint64_t rows = 0, columns = 0;
+  std::uint64_t share = 0, shares = 1;
   std::vector<RawOperand> operands;
 
   explicit RawGpuKernel(const strategies::GpuKernel& kernel);

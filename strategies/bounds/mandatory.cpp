@@ -142,13 +142,15 @@ double states_s(const std::vector<double>& states, const description::MachineFil
 }
 
 /// The same job on a machine without limits, for a step behind a warm-up: all ask for the same. Of
-/// updates a step late one more, as a run's last step has none.
+/// updates a step late one more, as a run's last step has none. One more warm-up where the first
+/// step selects columns: ranks that meet for it end it in another order than later ones, and with
+/// it their late updates on this or that side of its end.
 Scenario unlimited(Scenario scenario) {
   scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   scenario.machine.host.memory = description::Bytes(0);
   for (description::StorageSpec& storage : scenario.machine.storage)
     storage.capacity = description::Bytes(0);
-  scenario.run.warmup_steps = 1;
+  scenario.run.warmup_steps = scenario.strategy.optimizer.selected_share > 0 ? 2 : 1;
   scenario.run.steps = scenario.strategy.optimizer.staleness == 1 ? 2 : 1;
   scenario.run.checkpoint = false;
   scenario.run.jitter = 0;  // nothing that is counted takes time
@@ -212,7 +214,9 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   if (machine.micro_batches_differ()) return of(scenario, Fold::nothing);
   if (!result.feasible()) return std::nullopt;
   Mandatory mandatory;
-  mandatory.demand_ = least_step(machine.demands(), scenario.strategy.optimizer.staleness == 1);
+  const std::span<const Demand> from_last_warmup =
+      std::span(machine.demands()).subspan((*decision)->scenario.run.warmup_steps - 1);
+  mandatory.demand_ = least_step(from_last_warmup, scenario.strategy.optimizer.staleness == 1);
   const std::uint32_t alike = machine.topology().alike;
   if (alike > 1) mandatory.demand_ = mandatory.demand_.of_alike(alike);
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;

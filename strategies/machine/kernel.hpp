@@ -63,11 +63,29 @@ enum class GpuWork : std::uint8_t {
   set,         ///< output (fp32) = `value`
   initialize,  ///< first values of its outputs: weights, states
   adam_part,   ///< `GpuKernel::part` of `operation`, an update
-  /// indices = the columns of the input whose magnitudes sum to most, as many as there is room for,
-  /// the largest first, of two alike the first; the sums go to a workspace (fp32).
+  /// output (fp32) = sums of the magnitudes of the input's columns, the rows in ascending order.
+  sum_columns,
+  /// indices = the columns whose sums, the input, are the largest, as many as there is room for,
+  /// the largest first, of two alike the first.
   choose_columns,
-  take_columns,  ///< output = those columns of the input, row by row
+  take_columns,  ///< output = those columns of the input, as PackedColumns says where they lie
   put_columns,   ///< those columns of the output = the input
+};
+
+/// Where the chosen columns of a matrix lie that is cut into shares of `share` elements, row by
+/// row: those of each share behind one another, row by row and in the order of their indices, and
+/// 0 where they are no part of the share, as in a row that two shares have parts of. Where all
+/// columns are chosen each share lies as it is.
+struct PackedColumns {
+  std::uint64_t rows = 0, columns = 0, chosen = 0;  ///< of the whole matrix
+  std::uint64_t share = 0;
+
+  /// Numbers that the columns of a share have room for.
+  constexpr std::uint64_t room() const {
+    if (chosen == columns) return share;
+    const std::uint64_t cut = share % columns == 0 ? 0 : 1;
+    return (description::divide_up(share, columns) + cut) * chosen;
+  }
 };
 
 /// The element-wise kernels of an Adam that is not fused, in their order: the lines of
@@ -101,6 +119,8 @@ struct GpuKernel {
   float value = 0;                      ///< that `set` sets
   std::uint64_t first_element = 0;      ///< of the weight, where the operands begin
   std::uint64_t rows = 0, columns = 0;  ///< of a matrix of which some columns are chosen
+  std::uint64_t share = 0;              ///< elements of each of its shares, whole ones' all
+  std::uint64_t shares = 1;             ///< that are there, from `first_element` on
   std::vector<BoundOperand> operands;
 };
 

@@ -8,7 +8,7 @@ namespace spillway::strategies {
 ///             calls an iteration is a micro-batch
 ///   Numerics  of its own: all weights are updated one step late by the sum of a step's gradients,
 ///             but for the selected columns: the GPU updates them in 16 bits, and what the CPU
-///             makes of them never reaches it
+///             makes of them never reaches it. Several ranks select by the sums of all their sums
 ///   Selected  once, in the first micro-batch, as `select_strategy` auto does in each epoch;
 ///             `select_interval` in steps is not in this version, nor is `offload` of the columns'
 ///             states
@@ -17,7 +17,10 @@ namespace spillway::strategies {
 ///             sums of several micro-batches 2
 ///   Differs   cores are not divided between Adam and the rest (`pt_reserved_cores_perc`); the
 ///             columns' Adam is one kernel a weight; a column is of the last dimension of a weight
-///             as it is stored, and of several ranks each selects in its share of it
+///             as it is stored. Ranks, whose shares are some rows of each weight, add up the sums of
+///             columns; DeepSpeed's, whose shares are whole columns, one weight after the other,
+///             select each in its own and send indices: the same columns where a weight lies in one
+///             share. Its second process takes the two sets of moments in turns; one is read here
 ///   Source    ZenFlow (arXiv 2505.12242); DeepSpeed runtime/zenflow/,
 ///             ops/adam/zenflow_torch_adam.py
 System zenflow() {

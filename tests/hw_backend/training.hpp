@@ -45,7 +45,7 @@ std::vector<T> sampled(const T (&all)[N]) {
 std::vector<std::string> systems_under_test();
 
 /// Its GPU updates columns of weights beside the update of them all: in bf16 or fp32 by Adam with
-/// fp32 states, and for real on one rank.
+/// fp32 states.
 bool selects_columns(const std::string& system);
 
 /// A training of 32 tokens and three steps on storages `nvme` and `second`, each a directory.

@@ -55,8 +55,8 @@ Task<> SelectedColumns::init() {
                         ? static_cast<std::uint64_t>(share * static_cast<double>(matrix.columns))
                         : matrix.columns;
     const std::uint64_t ways = job_.row(i).shards.state_ways();
-    const std::uint64_t own =
-        format.bytes(description::divide_up(matrix.chosen * matrix.rows, ways));
+    const PackedColumns packed{matrix.rows, matrix.columns, matrix.chosen, job_.share(i, ways)};
+    const std::uint64_t own = format.bytes(packed.room());
     matrix.offset = bytes;
     matrix.bytes = aligned(own) * ways;
     matrix.first_index = count;
@@ -90,28 +90,45 @@ View SelectedColumns::selected(const Buffer& buffer, const Matrix& matrix) const
   return buffer.view(matrix.offset, matrix.bytes);
 }
 
-/// A kernel of a matrix whose columns' indices it reads or writes.
-GpuKernel SelectedColumns::of_columns(const char* name, GpuWork work, std::uint32_t weight,
-                                      Access indices) const {
-  const Matrix& matrix = matrices_[weight];
+GpuKernel SelectedColumns::of_matrix(const char* name, GpuWork work, std::uint32_t weight) const {
   GpuKernel kernel;
   kernel.name = name;
   kernel.work = work;
-  kernel.rows = matrix.rows;
-  kernel.columns = matrix.columns;
-  kernel.operands.emplace_back(indices_.view(matrix.first_index, index_bytes * matrix.chosen),
-                               indices, Role::indices, ElementType::fp32, weight);
+  kernel.rows = matrices_[weight].rows;
+  kernel.columns = matrices_[weight].columns;
+  kernel.share = job_.share(weight, job_.row(weight).shards.state_ways());
   return kernel;
 }
 
+void SelectedColumns::bind_indices(GpuKernel& kernel, std::uint32_t weight, Access access) const {
+  const Matrix& matrix = matrices_[weight];
+  kernel.operands.emplace_back(indices_.view(matrix.first_index, index_bytes * matrix.chosen),
+                               access, Role::indices, ElementType::fp32, weight);
+}
+
+/// Of the weight, where this rank's share of its gradient begins.
+std::uint64_t SelectedColumns::first_element(std::uint32_t weight) const {
+  const std::uint64_t ways = job_.row(weight).shards.state_ways();
+  return ways > 1 ? job_.member(rank_, weight) * job_.share(weight, ways) : 0;
+}
+
+View SelectedColumns::sums(std::uint32_t weight) const {
+  return sums_.view(0, sum_bytes * matrices_[weight].columns);
+}
+
 /// One kernel between a matrix, or a rank's share of it, and its chosen columns as `packed`.
-///   part  the share of the matrix that it goes through
+///   shares  of the matrix that it goes through
 GpuKernel SelectedColumns::between(const char* name, GpuWork work, std::uint32_t weight,
-                                   BoundOperand whole, BoundOperand packed, double part) const {
+                                   BoundOperand whole, BoundOperand packed,
+                                   std::uint64_t shares) const {
   const Matrix& matrix = matrices_[weight];
   const NumberFormat& format = job_.row(weight).weight;
   const double chosen = static_cast<double>(matrix.chosen) / static_cast<double>(matrix.columns);
-  GpuKernel kernel = of_columns(name, work, weight, Access::read);
+  const double part =
+      static_cast<double>(shares) / static_cast<double>(job_.row(weight).shards.state_ways());
+  GpuKernel kernel = of_matrix(name, work, weight);
+  kernel.shares = shares;
+  bind_indices(kernel, weight, Access::read);
   kernel.bytes = part * touched(chosen, format.bytes(1)) *
                      static_cast<double>(format.bytes(matrix.rows * matrix.columns)) +
                  static_cast<double>(packed.view.bytes);
@@ -120,15 +137,37 @@ GpuKernel SelectedColumns::between(const char* name, GpuWork work, std::uint32_t
   return kernel;
 }
 
-GpuKernel SelectedColumns::choose(const GradientShare& share) const {
-  GpuKernel kernel =
-      of_columns("choose columns", GpuWork::choose_columns, share.weight, Access::write);
+GpuKernel SelectedColumns::add_up(const GradientShare& share) const {
+  GpuKernel kernel = of_matrix("add up columns", GpuWork::sum_columns, share.weight);
   kernel.bytes = static_cast<double>(share.on_gpu.bytes);
+  kernel.first_element = first_element(share.weight);
   kernel.operands.emplace_back(share.on_gpu, Access::read, Role::input,
                                job_.row(share.weight).gradient_format().type, share.weight);
-  kernel.operands.emplace_back(sums_.view(0, sum_bytes * kernel.columns), Access::write,
-                               Role::workspace, ElementType::fp32, share.weight);
+  kernel.operands.emplace_back(sums(share.weight), Access::write, Role::output, ElementType::fp32,
+                               share.weight);
   return kernel;
+}
+
+GpuKernel SelectedColumns::choose(std::uint32_t weight) const {
+  GpuKernel kernel = of_matrix("choose columns", GpuWork::choose_columns, weight);
+  kernel.bytes = static_cast<double>(sums(weight).bytes);
+  bind_indices(kernel, weight, Access::write);
+  kernel.operands.emplace_back(sums(weight), Access::read, Role::input, ElementType::fp32, weight);
+  return kernel;
+}
+
+/// The same columns on all ranks that share the gradient.
+Op SelectedColumns::choose_together(const GradientShare& share) const {
+  const GpuKernel adding = add_up(share), choosing = choose(share.weight);
+  const auto run = [this](const GpuKernel& kernel, const Op& after) {
+    return machine_.run(rank_, std::span<const GpuKernel>(&kernel, 1), after, stream_);
+  };
+  Op added = run(adding, share.ready);
+  if (job_.row(share.weight).shards.state_ways() > 1)
+    added =
+        machine_.collective(rank_, job_.reduce_group(rank_, share.weight), Collective::all_reduce,
+                            sums(share.weight), sums(share.weight), added, ElementType::fp32);
+  return run(choosing, added);
 }
 
 GpuKernel SelectedColumns::out_of_weight(std::uint32_t weight) const {
@@ -136,14 +175,15 @@ GpuKernel SelectedColumns::out_of_weight(std::uint32_t weight) const {
   return between("take columns", GpuWork::take_columns, weight,
                  {weights_.gathered_view(weight), Access::read, Role::input, type, weight},
                  {selected(saved_, matrices_[weight]), Access::write, Role::output, type, weight},
-                 1);
+                 job_.row(weight).shards.state_ways());
 }
 
 GpuKernel SelectedColumns::into_weight(std::uint32_t weight) const {
   const ElementType type = job_.row(weight).weight.type;
   return between("put columns", GpuWork::put_columns, weight,
                  {weights_.gathered_view(weight), Access::read_write, Role::output, type, weight},
-                 {selected(saved_, matrices_[weight]), Access::read, Role::input, type, weight}, 1);
+                 {selected(saved_, matrices_[weight]), Access::read, Role::input, type, weight},
+                 job_.row(weight).shards.state_ways());
 }
 
 /// Of the columns in `saved_`, by those in `gradients_`.
@@ -174,15 +214,15 @@ Op SelectedColumns::take(const GradientShare& share) {
   const std::uint64_t own = matrix.bytes / ways;
   const View all = selected(gradients_, matrix);
   const View mine = all.part(job_.member(rank_, share.weight) * own, own);
-  std::vector<GpuKernel> kernels;
-  if (!matrix.ready) kernels.push_back(choose(share));
+  Op known = matrix.ready ? share.ready : choose_together(share);
   matrix.ready = true;
   const ElementType type = row.gradient_format().type;
+  std::vector<GpuKernel> kernels;
   kernels.push_back(between("take columns", GpuWork::take_columns, share.weight,
                             {share.on_gpu, Access::read, Role::input, type, share.weight},
-                            {mine, Access::write, Role::output, type, share.weight},
-                            1 / static_cast<double>(ways)));
-  Op there = machine_.run(rank_, kernels, share.ready, stream_);
+                            {mine, Access::write, Role::output, type, share.weight}, 1));
+  kernels.back().first_element = first_element(share.weight);
+  Op there = machine_.run(rank_, kernels, known, stream_);
   if (ways > 1)
     there = machine_.collective(rank_, job_.gather_group(rank_, share.weight),
                                 Collective::all_gather, mine, all, there);

@@ -14,7 +14,8 @@ namespace spillway::strategies {
 ///            GPU
 ///   Micro-batches  each but the last updates at once; the last one's gradients wait until the
 ///            step's update has brought its weights, so that it does not overwrite the columns
-///   Ranks    each selects in its own share of a gradient; all of them get the selected gradients
+///   Ranks    each adds up the columns of its share of a gradient; by the sums of all ranks' sums
+///            all select the same columns, and each gets the gradients of these from all
 ///   Source   ZenFlow (arXiv 2505.12242); DeepSpeed zenflow_stage_1_and_2.py,
 ///            update_selected_channels, _process_selected_fp32_groups_grad;
 ///            ops/adam/zenflow_torch_adam.py, group_step, temp_copy_param
@@ -39,7 +40,7 @@ class SelectedColumns {
   struct Matrix {
     const models::Operator* update = nullptr;  ///< null: it is not trained
     std::uint64_t columns = 0, rows = 0;       ///< of the whole weight
-    std::uint64_t chosen = 0;                  ///< columns, of all ranks together
+    std::uint64_t chosen = 0;                  ///< columns
     std::uint64_t bytes = 0;                   ///< of the chosen, with what pads the ranks' shares
     std::uint64_t offset = 0;                  ///< of them, in the buffers of all weights
     std::uint64_t first_index = 0;             ///< byte where their indices begin
@@ -47,11 +48,15 @@ class SelectedColumns {
   };
 
   View selected(const Buffer& buffer, const Matrix& matrix) const;
-  GpuKernel of_columns(const char* name, GpuWork work, std::uint32_t weight,
-                       models::Access indices) const;
+  GpuKernel of_matrix(const char* name, GpuWork work, std::uint32_t weight) const;
+  void bind_indices(GpuKernel& kernel, std::uint32_t weight, models::Access access) const;
   GpuKernel between(const char* name, GpuWork work, std::uint32_t weight, BoundOperand whole,
-                    BoundOperand packed, double part) const;
-  GpuKernel choose(const GradientShare& share) const;
+                    BoundOperand packed, std::uint64_t shares) const;
+  GpuKernel add_up(const GradientShare& share) const;
+  GpuKernel choose(std::uint32_t weight) const;
+  Op choose_together(const GradientShare& share) const;
+  View sums(std::uint32_t weight) const;
+  std::uint64_t first_element(std::uint32_t weight) const;
   GpuKernel out_of_weight(std::uint32_t weight) const;
   GpuKernel into_weight(std::uint32_t weight) const;
   GpuKernel adam(std::uint32_t weight) const;

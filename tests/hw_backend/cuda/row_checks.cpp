@@ -122,30 +122,37 @@ void magnitudes(Device& device, Report& report) {
     }
 }
 
-/// Bit for bit: sums have one order, and columns are moved as they are.
+/// Bit for bit: sums have one order, and columns are moved as they are: of a whole matrix, of its
+/// second share, and of both, which meet within a row.
 void columns(Device& device, Report& report) {
   Session session(device, report);
   for (const Element type : all_types)
-    for (const std::uint64_t width : widths) {
-      constexpr std::uint64_t rows = 37;
-      const std::uint64_t count = (width + 2) / 3;
-      Operand matrix(device, rows * width, type, 1), sums(device, width, Element::fp32, 2);
-      Operand indices(device, count, Element::fp32, 3), packed(device, rows * count, type, 4);
-      Operand into(device, rows * width, type, 5);
-      const auto work = [&](Primitives& p, Side side) {
-        auto* const chosen = indices.as<std::uint32_t>(side);
-        const ChosenColumns some{rows, width, count, chosen};
-        p.choose_columns(some, matrix.in(side), sums.as<float>(side), chosen);
-        p.take_columns(some, matrix.in(side), packed.out(side));
-        p.put_columns(some, packed.in(side), into.out(side));
-      };
-      session.both(work);
-      const std::string name = "columns of " + std::to_string(width);
-      session.equal(name + ", sums", sums);
-      session.equal(name + ", indices", indices);
-      session.equal(name + ", packed", packed);
-      session.equal(name + ", put back", into);
-    }
+    for (const std::uint64_t width : widths)
+      for (const std::uint64_t ways : {1u, 2u, 3u}) {
+        constexpr std::uint64_t rows = 37;
+        const std::uint64_t count = (width + 2) / 3, shares = ways == 1 ? 1 : ways - 1;
+        const std::uint64_t share = ways == 1 ? rows * width : rows * width / 2 + 5;
+        const std::uint64_t stride = count * (share / width + 2) + 3;  // a share has parts of rows
+        Operand matrix(device, shares * share, type, 1), sums(device, width, Element::fp32, 2);
+        Operand indices(device, count, Element::fp32, 3);
+        Operand packed(device, shares * stride, type, 4), into(device, shares * share, type, 5);
+        const auto work = [&](Primitives& p, Side side) {
+          auto* const chosen = indices.as<std::uint32_t>(side);
+          const std::uint64_t first = ways == 2 ? share : 0;
+          const ChosenColumns some{rows, width, count, chosen, first, share, shares, stride};
+          p.sum_columns(some, matrix.in(side), sums.as<float>(side));
+          p.choose_columns(some, sums.as<float>(side), chosen);
+          p.take_columns(some, matrix.in(side), packed.out(side));
+          p.put_columns(some, packed.in(side), into.out(side));
+        };
+        session.both(work);
+        const std::string name =
+            "columns of " + std::to_string(width) + ", " + std::to_string(ways);
+        session.equal(name + ", sums", sums);
+        session.equal(name + ", indices", indices);
+        session.equal(name + ", packed", packed);
+        session.equal(name + ", put back", into);
+      }
 }
 
 void softmaxes(Device& device, Report& report) {

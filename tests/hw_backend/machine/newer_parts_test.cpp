@@ -98,6 +98,42 @@ TEST(TrainingWithSelectedColumns, EndsWhereTheReferenceDoes) {
        {"training.precision=bf16_mixed", "strategy.weights.home=gpu", "parallel.zero_stage=2",
         "strategy.optimizer.selected_share=0.5", "strategy.optimizer.staleness=1",
         "strategy.gradients.lands=flat"}},
+      {"of_two_ranks",
+       "zenflow",
+       {"training.precision=bf16_mixed", "training.gradient_accumulation=3", "parallel.data=2"},
+       2},
+  };
+  for (const Way& way : ways) {
+    SCOPED_TRACE(way.name);
+    expect_the_reference(way, "selected");
+  }
+}
+
+// Ranks whose shares meet within a row, or which share samples. In fp32 the reference's masters are
+// its weights: they end as the CPU's Adam leaves them if each column gets its own gradients.
+TEST(TrainingWithSelectedColumns, EndsWhereTheReferenceDoesInManyWays) {
+  MANY_SYSTEMS_TEST();
+  const Way ways[] = {
+      {"cut_rows",
+       "zenflow",
+       {"training.precision=bf16_mixed", "training.gradient_accumulation=2", "parallel.data=2",
+        "model.vocab_size=255", "strategy.optimizer.selected_share=0.3"},
+       2},
+      {"two_in_time",
+       "zenflow",
+       {"training.precision=bf16_mixed", "training.gradient_accumulation=2", "parallel.data=2",
+        "strategy.optimizer.staleness=0", "strategy.weights.h2d=pinned", "model.vocab_size=255"},
+       2},
+      {"fp32_of_two", "zenflow", {"training.precision=fp32", "parallel.data=2"}, 2},
+      {"shared_samples",
+       "zenflow",
+       {"training.precision=bf16_mixed", "training.gradient_accumulation=2", "parallel.context=2"},
+       2},
+      {"scattered",
+       "zenflow",
+       {"training.precision=bf16_mixed", "training.gradient_accumulation=2", "parallel.data=2",
+        "strategy.gradients.collective=reduce_scatter"},
+       2},
   };
   for (const Way& way : ways) {
     SCOPED_TRACE(way.name);

@@ -218,14 +218,12 @@ TEST(TrainingOnSharedSamples, EndsWhereTheReferenceDoesInManyWays) {
       }
 }
 
-// Whatever streams, but what moves saved tensors by a plan, whose tokens are all of a sample, and
-// what selects columns, for real on one rank.
+// Whatever streams, but what moves saved tensors by a plan, whose tokens are all of a sample.
 TEST(TrainingOnSharedSamples, EndsWhereTheReferenceDoesInEverySystem) {
   MANY_SYSTEMS_TEST();
   std::size_t trained = 0;
   for (const char* kind : {"ulysses", "ring"})
     for (const std::string& system : systems_under_test()) {
-      if (selects_columns(system)) continue;
       const Overrides overrides{"parallel.context=2", std::string("parallel.context_kind=") + kind};
       try {
         static_cast<void>(small_training(system, overrides, of_two_ranks));
