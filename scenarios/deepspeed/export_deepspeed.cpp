@@ -173,7 +173,8 @@ class Export {
     if (parts_.optimizer.selected_share > 0)
       section["zenflow"] = {{"topk_ratio", parts_.optimizer.selected_share},
                             {"update_interval", scenario_.training.gradient_accumulation},
-                            {"overlap_step", parts_.optimizer.staleness > 0}};
+                            {"overlap_step", parts_.optimizer.staleness > 0},
+                            {"offload", parts_.optimizer.selected_states == Home::host}};
     return section;
   }
 

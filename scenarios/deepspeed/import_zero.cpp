@@ -170,11 +170,18 @@ void ZeroImport::read_zenflow() {
     note(name +
          ".select_interval: columns are chosen once here; choosing them again reads all "
          "gradients, and brings the weights down to the masters");
-  if (keys_.flag(zenflow + "/offload", false))
-    note(name +
-         ".offload: the columns' states stay on the GPU here, which takes more of its memory "
-         "and moves less");
+  if (const auto rounds = keys_.count(zenflow + "/full_warm_up_rounds"); rounds && *rounds > 0)
+    note(
+        fmt::format("{}.full_warm_up_rounds: the first {} micro-batches are steps of their own, "
+                    "which select nothing; here are those that come after",
+                    name, *rounds));
+  if (offloads_columns() && !keys_.flag(zero + "overlap_comm", stage_ == 3))
+    keys_.complain(zenflow + "/offload", "DeepSpeed stops at this without overlap_comm",
+                   "set zero_optimization.overlap_comm to true");
 }
+
+/// The states of columns lie in host memory.
+bool ZeroImport::offloads_columns() { return keys_.flag(zenflow + "/offload", false); }
 
 /// With overlap_step false the CPU's update is waited for.
 bool ZeroImport::steps_late() { return keys_.flag(zenflow + "/overlap_step", false); }
@@ -452,6 +459,7 @@ json ZeroImport::optimizer() {
       keys_.complain(zenflow + "/topk_ratio", "a ratio is a number from 0 to 1");
     optimizer["selected_share"] = share;
     optimizer["staleness"] = steps_late() ? 1 : 0;
+    if (offloads_columns()) optimizer["selected_states"] = "host";
   }
   if (const double share = cpu_share(); share != 1 || speculates_) optimizer["cpu_share"] = share;
   if (optimizer_ != "nvme") return optimizer;

@@ -53,6 +53,7 @@ class ZeroImport {
   void read_narrow_states(const std::string& precision);
   void require_cpu_adam(const std::string& beside);
   bool steps_late();
+  bool offloads_columns();
   bool pinned(const std::string& section);
   nlohmann::json weights(const std::string& precision, std::uint64_t ranks);
   void pool(nlohmann::json& weights);

@@ -78,6 +78,7 @@ struct OptimizerPart {
   /// Updates take the delays of a run before, on the GPU too: what the reference of a training
   /// with `staleness` async does. No knob: nobody can write it.
   bool replay = false;
+  Home selected_states = Home::gpu;  ///< where states of `selected_share` lie
 };
 
 /// Automatic buffers fill the host memory that is there, and keep sub-groups from one update to the
@@ -160,6 +161,11 @@ void optimizer_knobs(Io& io, Part& part) {
       "it. It trains something else than 0",
       "zero_optimization.zenflow.topk_ratio"},
      part.selected_share, {0, 1});
+  io({"selected_states",
+      "where the states of selected_share lie: gpu, or host, from where they come for each update "
+      "and go back",
+      "zero_optimization.zenflow.offload"},
+     part.selected_states);
   io({"master",
       "what an update goes on from: own, an fp32 master besides the weight, or with states of 16 "
       "bits the weight itself; weight, the weight itself, where the CPU updates weights in host "

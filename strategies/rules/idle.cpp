@@ -88,6 +88,7 @@ bool shares_whole_gradients(const Case& c) {
   return c.parallel().replicas() > 1 && c.parallel().zero_stage < 3;
 }
 
+bool selects_columns(const Case& c) { return c.parts().optimizer.selected_share > 0; }
 bool keeps_states_on_drives(const Case& c) { return c.parts().optimizer.home == Home::ssd; }
 bool has_several_paths(const Case& c) { return c.parts().optimizer.paths.size() > 1; }
 bool has_ranks_at_the_same_drives(const Case& c) {
@@ -156,6 +157,7 @@ constexpr Setting settings[] = {
     {"strategy.optimizer.grouping", updates_by_subgroups, gpu_updates},
     {"strategy.optimizer.fused_tensors", updates_by_subgroups, gpu_updates},
     {"strategy.optimizer.unscale", multiplies_gradients, "updates take gradients as they come"},
+    {"strategy.optimizer.selected_states", selects_columns, "the GPU updates no columns besides"},
     {"strategy.io_engine", uses_drives, "nothing is on drives"},
 };
 

@@ -77,6 +77,14 @@ constexpr Rule selected_rows[] = {
      .why = "columns are put back when one update of all weights has ended, or comes one step late",
      .hint = "use gradients.policy host_fp32 or resident, micro-batches in turn, "
              "optimizer.cpu_share 1 and delayed_share 0, or optimizer.selected_share 0"},
+    {.path = "strategy.optimizer.selected_states",
+     .holds =
+         [](const Case& c) {
+           return !selects(c) || c.parts().optimizer.selected_states != Home::ssd;
+         },
+     .why = "states of columns that are updated after each micro-batch come and go in backward, "
+            "for which drives have no schedule",
+     .hint = "use gpu or host"},
     {.path = "training.precision",
      .other = path,
      .ground = Ground::contradiction,

@@ -10,8 +10,12 @@ namespace spillway::strategies {
 ///             but for the selected columns: the GPU updates them in 16 bits, and what the CPU
 ///             makes of them never reaches it. Several ranks select by the sums of all their sums
 ///   Selected  once, in the first micro-batch, as `select_strategy` auto does in each epoch;
-///             `select_interval` in steps is not in this version, nor is `offload` of the columns'
-///             states
+///             `select_interval` in steps is not in this version: it brings weights down to the
+///             masters, with `overlap_step` while these are updated
+///   Warm-up   steps behind `full_warm_up_rounds`
+///   Offload   `selected_states` host: states and what waits of weights come weight by weight through
+///             two places of the largest one's size on the GPU; DeepSpeed's come bucket by bucket
+///             into memory that is made for them, and what waits is pageable
 ///   Memory    of the host, a parameter: masters 8, two sets of fp32 moments 16, two fp32 gradients
 ///             8 bytes, and 8 that stay pinned behind what moved into shared memory; the 16-bit
 ///             sums of several micro-batches 2

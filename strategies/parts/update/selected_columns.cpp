@@ -1,5 +1,6 @@
 #include "strategies/parts/update/selected_columns.hpp"
 
+#include "strategies/machine/cpu_kernels.hpp"
 #include "strategies/machine/gpu_kernels.hpp"
 
 #include <cmath>
@@ -32,7 +33,8 @@ SelectedColumns::SelectedColumns(Machine& machine, Rank rank, const Job& job, We
       job_(job),
       weights_(weights),
       stream_(job.scenario.strategy.gradients.overlap ? GpuStream::side : GpuStream::compute),
-      matrices_(job.model.weights.size()) {
+      matrices_(job.model.weights.size()),
+      in_host_(job.scenario.strategy.optimizer.selected_states == description::Home::host) {
   const models::Span span = job.program.update;
   for (std::uint32_t i = span.first; i < span.last; ++i) {
     const models::Operator& op = job.program.operators[i];
@@ -43,7 +45,7 @@ SelectedColumns::SelectedColumns(Machine& machine, Rank rank, const Job& job, We
 
 Task<> SelectedColumns::init() {
   const double share = job_.scenario.strategy.optimizer.selected_share;
-  std::uint64_t bytes = 0, count = 0, widest = 0;
+  std::uint64_t bytes = 0, count = 0, widest = 0, largest = 0;
   for (std::uint32_t i = 0; i < matrices_.size(); ++i) {
     Matrix& matrix = matrices_[i];
     if (!matrix.update) continue;
@@ -63,20 +65,27 @@ Task<> SelectedColumns::init() {
     bytes += matrix.bytes;
     count += aligned(index_bytes * matrix.chosen);
     widest = std::max(widest, matrix.columns);
+    largest = std::max(largest, matrix.bytes);
   }
-  const auto take = [this](std::uint64_t size, Purpose purpose) {
-    return machine_.allocate_now(TierId::gpu, rank_, Bytes(size), purpose);
+  const auto take = [this](std::uint64_t size, Purpose purpose, TierId tier = TierId::gpu) {
+    return machine_.allocate_now(tier, rank_, Bytes(size), purpose);
   };
-  states_ = take(2 * bytes, Purpose::optimizer_states);
+  const TierId home = in_host_ ? TierId::pinned : TierId::gpu;
+  states_ = take(2 * bytes, Purpose::optimizer_states, home);
   gradients_ = take(bytes, Purpose::gradients);
-  saved_ = take(bytes, Purpose::workspace);
+  saved_ = take(bytes, Purpose::workspace, home);
   indices_ = take(count, Purpose::workspace);
   sums_ = take(sum_bytes * widest, Purpose::workspace);
-  const GpuKernel cleared = first_values_on_gpu(
-      {{states_.view(), Access::write, Role::states, ElementType::fp32, 0},
-       {gradients_.view(), Access::write, Role::gradient, ElementType::fp32, 0}},
-      0);
-  co_await machine_.run(rank_, std::span<const GpuKernel>(&cleared, 1));
+  std::vector<BoundOperand> cleared;
+  cleared.emplace_back(gradients_.view(), Access::write, Role::gradient, ElementType::fp32, 0);
+  if (in_host_) {
+    for (int i = 0; i < 2; ++i) slots_.push_back({take(3 * largest, Purpose::workspace), Op()});
+    co_await machine_.run(rank_, zeros(states_.view()));
+  } else {
+    cleared.emplace_back(states_.view(), Access::write, Role::states, ElementType::fp32, 0);
+  }
+  const GpuKernel clear = first_values_on_gpu(std::move(cleared), 0);
+  co_await machine_.run(rank_, std::span<const GpuKernel>(&clear, 1));
 }
 
 void SelectedColumns::begin(const Numbers& numbers, bool completes) {
@@ -89,6 +98,19 @@ void SelectedColumns::begin(const Numbers& numbers, bool completes) {
 View SelectedColumns::selected(const Buffer& buffer, const Matrix& matrix) const {
   return buffer.view(matrix.offset, matrix.bytes);
 }
+
+View SelectedColumns::states_of(const Matrix& matrix) const {
+  return states_.view(2 * matrix.offset, 2 * matrix.bytes);
+}
+
+/// `slot`: where they come to; null: they live on the GPU.
+SelectedColumns::Place SelectedColumns::place(std::uint32_t weight, const Slot* slot) const {
+  const Matrix& matrix = matrices_[weight];
+  if (!slot) return {selected(saved_, matrix), states_of(matrix)};
+  return {slot->buffer.view(0, matrix.bytes), slot->buffer.view(matrix.bytes, 2 * matrix.bytes)};
+}
+
+SelectedColumns::Slot& SelectedColumns::next_slot() { return slots_[turn_++ % slots_.size()]; }
 
 GpuKernel SelectedColumns::of_matrix(const char* name, GpuWork work, std::uint32_t weight) const {
   GpuKernel kernel;
@@ -170,27 +192,26 @@ Op SelectedColumns::choose_together(const GradientShare& share) const {
   return run(choosing, added);
 }
 
-GpuKernel SelectedColumns::out_of_weight(std::uint32_t weight) const {
+GpuKernel SelectedColumns::out_of_weight(std::uint32_t weight, const Place& place) const {
   const ElementType type = job_.row(weight).weight.type;
   return between("take columns", GpuWork::take_columns, weight,
                  {weights_.gathered_view(weight), Access::read, Role::input, type, weight},
-                 {selected(saved_, matrices_[weight]), Access::write, Role::output, type, weight},
+                 {place.columns, Access::write, Role::output, type, weight},
                  job_.row(weight).shards.state_ways());
 }
 
-GpuKernel SelectedColumns::into_weight(std::uint32_t weight) const {
+GpuKernel SelectedColumns::into_weight(std::uint32_t weight, const Place& place) const {
   const ElementType type = job_.row(weight).weight.type;
   return between("put columns", GpuWork::put_columns, weight,
                  {weights_.gathered_view(weight), Access::read_write, Role::output, type, weight},
-                 {selected(saved_, matrices_[weight]), Access::read, Role::input, type, weight},
+                 {place.columns, Access::read, Role::input, type, weight},
                  job_.row(weight).shards.state_ways());
 }
 
-/// Of the columns in `saved_`, by those in `gradients_`.
-GpuKernel SelectedColumns::adam(std::uint32_t weight) const {
+/// Of the columns there, by those in `gradients_`.
+GpuKernel SelectedColumns::adam(std::uint32_t weight, const Place& place) const {
   const Matrix& matrix = matrices_[weight];
   const TensorRow& row = job_.row(weight);
-  const View states = states_.view(2 * matrix.offset, 2 * matrix.bytes);
   GpuKernel kernel;
   kernel.name = "adam of columns";
   kernel.operation = matrix.update;
@@ -198,11 +219,12 @@ GpuKernel SelectedColumns::adam(std::uint32_t weight) const {
   // states and weights are read and written, gradients read
   kernel.bytes = static_cast<double>(7 * matrix.bytes);
   kernel.updated = static_cast<double>(matrix.chosen * matrix.rows);
-  kernel.operands.emplace_back(selected(saved_, matrix), Access::read_write, Role::weight,
-                               row.weight.type, weight);
+  kernel.operands.emplace_back(place.columns, Access::read_write, Role::weight, row.weight.type,
+                               weight);
   kernel.operands.emplace_back(selected(gradients_, matrix), Access::read, Role::gradient,
                                row.gradient_format().type, weight);
-  kernel.operands.emplace_back(states, Access::read_write, Role::states, row.weight.type, weight);
+  kernel.operands.emplace_back(place.states, Access::read_write, Role::states, row.weight.type,
+                               weight);
   return kernel;
 }
 
@@ -227,29 +249,81 @@ Op SelectedColumns::take(const GradientShare& share) {
     there = machine_.collective(rank_, job_.gather_group(rank_, share.weight),
                                 Collective::all_gather, mine, all, there);
   if (completes_) return there;
-  kernels.clear();
-  kernels.push_back(out_of_weight(share.weight));
-  kernels.push_back(adam(share.weight));
-  kernels.push_back(into_weight(share.weight));
-  return machine_.run(rank_, kernels, there, stream_);
+  if (in_host_) return update_from_host(share.weight, there);
+  const Place here = place(share.weight, nullptr);
+  const GpuKernel updating[] = {out_of_weight(share.weight, here), adam(share.weight, here),
+                                into_weight(share.weight, here)};
+  return machine_.run(rank_, updating, there, stream_);
+}
+
+/// Their states come, and go when they have been renewed.
+Op SelectedColumns::update_from_host(std::uint32_t weight, const Op& gradients) {
+  Slot& slot = next_slot();
+  const Place here = place(weight, &slot);
+  const View home = states_of(matrices_[weight]);
+  const Op come = machine_.copy(rank_, here.states, home, slot.left);
+  const GpuKernel updating[] = {out_of_weight(weight, here), adam(weight, here),
+                                into_weight(weight, here)};
+  const Op updated = machine_.run(rank_, updating, {gradients, come}, stream_);
+  slot.left = machine_.copy(rank_, home, here.states, updated);
+  return slot.left;
+}
+
+Op SelectedColumns::save_to_host(std::uint32_t weight) {
+  Slot& slot = next_slot();
+  const Place here = place(weight, &slot);
+  const GpuKernel out = out_of_weight(weight, here);
+  const Op taken = machine_.run(rank_, std::span<const GpuKernel>(&out, 1), slot.left, stream_);
+  slot.left = machine_.copy(rank_, selected(saved_, matrices_[weight]), here.columns, taken);
+  return slot.left;
+}
+
+Op SelectedColumns::restore_from_host(std::uint32_t weight) {
+  const Matrix& matrix = matrices_[weight];
+  Slot& slot = next_slot();
+  const Place here = place(weight, &slot);
+  std::vector<Op> come{machine_.copy(rank_, here.columns, selected(saved_, matrix), slot.left)};
+  std::vector<GpuKernel> kernels;
+  if (completes_) {
+    come.push_back(machine_.copy(rank_, here.states, states_of(matrix), slot.left));
+    kernels.push_back(adam(weight, here));
+  }
+  kernels.push_back(into_weight(weight, here));
+  const Op there = machine_.run(rank_, kernels, come, stream_);
+  slot.left = completes_ ? machine_.copy(rank_, states_of(matrix), here.states, there) : there;
+  return slot.left;
 }
 
 Task<> SelectedColumns::save() {
   std::vector<GpuKernel> kernels;
-  for (std::uint32_t weight = 0; weight < matrices_.size(); ++weight)
-    if (matrices_[weight].chosen > 0) kernels.push_back(out_of_weight(weight));
-  co_await machine_.run(rank_, kernels);
+  std::vector<Op> saved;
+  for (std::uint32_t weight = 0; weight < matrices_.size(); ++weight) {
+    if (matrices_[weight].chosen == 0) continue;
+    if (in_host_)
+      saved.push_back(save_to_host(weight));
+    else
+      kernels.push_back(out_of_weight(weight, place(weight, nullptr)));
+  }
+  if (!in_host_) co_await machine_.run(rank_, kernels);
+  for (const Op& op : saved) co_await op;
 }
 
 Task<> SelectedColumns::restore() {
   std::vector<GpuKernel> kernels;
+  std::vector<Op> restored;
   for (std::uint32_t weight = 0; weight < matrices_.size(); ++weight) {
     if (matrices_[weight].chosen == 0) continue;
-    if (completes_) kernels.push_back(adam(weight));
-    kernels.push_back(into_weight(weight));
+    if (in_host_) {
+      restored.push_back(restore_from_host(weight));
+      continue;
+    }
+    const Place here = place(weight, nullptr);
+    if (completes_) kernels.push_back(adam(weight, here));
+    kernels.push_back(into_weight(weight, here));
   }
   completes_ = false;
-  co_await machine_.run(rank_, kernels);
+  if (!in_host_) co_await machine_.run(rank_, kernels);
+  for (const Op& op : restored) co_await op;
 }
 
 void GradientsBesideSelected::issue(GradientShare& share, MicroBatch micro) {

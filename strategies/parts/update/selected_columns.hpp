@@ -9,9 +9,10 @@ namespace spillway::strategies {
 /// Columns of weights that a rank's GPU updates after each micro-batch (optimizer.selected_share):
 /// of a matrix those whose gradients were largest in the first micro-batch of the run, by their
 /// magnitudes' sum, each last dimension a column; of a vector all.
-///   States   as wide as the weights, whole on each rank. Whoever updates all weights goes on to
-///            update these as well, in masters of its own: what it makes of them never reaches the
-///            GPU
+///   States   as wide as the weights, whole on each rank; in host memory (selected_states host)
+///            they come to the GPU for each update and go back, one weight while the next comes.
+///            Whoever updates all weights goes on to update these as well, in masters of its own:
+///            what it makes of them never reaches the GPU
 ///   Micro-batches  each but the last updates at once; the last one's gradients wait until the
 ///            step's update has brought its weights, so that it does not overwrite the columns
 ///   Ranks    each adds up the columns of its share of a gradient; by the sums of all ranks' sums
@@ -47,7 +48,23 @@ class SelectedColumns {
     bool ready = false;                        ///< they have been chosen
   };
 
+  /// Room on the GPU for one weight's columns and states, where these live in host memory.
+  struct Slot {
+    Buffer buffer;
+    Op left;  ///< what was in it before has gone
+  };
+  /// Where the GPU works on a weight's columns, and their states.
+  struct Place {
+    View columns, states;
+  };
+
   View selected(const Buffer& buffer, const Matrix& matrix) const;
+  View states_of(const Matrix& matrix) const;
+  Place place(std::uint32_t weight, const Slot* slot) const;
+  Slot& next_slot();
+  Op update_from_host(std::uint32_t weight, const Op& gradients);
+  Op save_to_host(std::uint32_t weight);
+  Op restore_from_host(std::uint32_t weight);
   GpuKernel of_matrix(const char* name, GpuWork work, std::uint32_t weight) const;
   void bind_indices(GpuKernel& kernel, std::uint32_t weight, models::Access access) const;
   GpuKernel between(const char* name, GpuWork work, std::uint32_t weight, BoundOperand whole,
@@ -57,9 +74,9 @@ class SelectedColumns {
   Op choose_together(const GradientShare& share) const;
   View sums(std::uint32_t weight) const;
   std::uint64_t first_element(std::uint32_t weight) const;
-  GpuKernel out_of_weight(std::uint32_t weight) const;
-  GpuKernel into_weight(std::uint32_t weight) const;
-  GpuKernel adam(std::uint32_t weight) const;
+  GpuKernel out_of_weight(std::uint32_t weight, const Place& place) const;
+  GpuKernel into_weight(std::uint32_t weight, const Place& place) const;
+  GpuKernel adam(std::uint32_t weight, const Place& place) const;
 
   Machine& machine_;
   Rank rank_;
@@ -69,6 +86,9 @@ class SelectedColumns {
   std::vector<Matrix> matrices_;
   Buffer states_, gradients_, indices_, sums_;
   Buffer saved_;  ///< columns of the weights, while they are updated or others write all weights
+  bool in_host_;  ///< states, and what is saved, live there
+  std::vector<Slot> slots_;
+  std::size_t turn_ = 0;  ///< slots taken
   Numbers numbers_;
   bool completes_ = false;  ///< a step's last gradients come, or wait for `restore`
 };

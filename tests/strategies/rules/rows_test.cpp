@@ -327,6 +327,7 @@ constexpr Breaks of_selected[] = {
     {"zenflow", [](Scenario& s) { s.training.method = Method::lora; }},
     {"zenflow", [](Scenario& s) { s.training.optimizer_state = StateWidth::bf16; }},
     {"zenflow", [](Scenario& s) { s.parallel.tensor = 2; }},
+    {"zenflow", [](Scenario& s) { s.strategy.optimizer.selected_states = Home::ssd; }},
     {"zenflow", [](Scenario& s) { s.training.precision = Precision::fp16_mixed; }},
     {"zenflow", [](Scenario& s) { s.strategy.weights.h2d = WeightCopy::pinned; }},
     {"zenflow", [](Scenario& s) { s.strategy.optimizer.delayed_share = 0.5; }},

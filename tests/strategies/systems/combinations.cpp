@@ -30,6 +30,7 @@ std::vector<Choice> newer_parts() {
       {"strategy.optimizer.flatten", {"true"}},
       {"strategy.optimizer.unscale", {"true"}},
       {"strategy.optimizer.selected_share", {"0.5"}},
+      named<Home>("strategy.optimizer.selected_states"),
       {"strategy.optimizer.roll_back", {"true"}},
       named<MasterKept>("strategy.optimizer.master"),
       named<MicroBatchOrder>("strategy.micro_batches"),

@@ -49,6 +49,22 @@ TEST(Zenflow, KeepsColumnsOnTheGpu) {
   EXPECT_EQ(states("strategy.optimizer.selected_share=0.25"), 2 * selected);
 }
 
+// In host memory states take none of the GPU's, and cross its link twice for each of the four
+// updates; the weights' columns go and come once, while others write the weights.
+TEST(Zenflow, MayKeepTheColumnsStatesInHostMemory) {
+  const Overrides away = {"strategy.optimizer.selected_states=host"};
+  const Counted here = count(small()), there = count(small(away));
+  const std::uint64_t states = at_peak(here.result.gpu, "optimizer_states");
+  EXPECT_GT(states, 0u);
+  EXPECT_EQ(at_peak(there.result.gpu, "optimizer_states"), 0u);
+  EXPECT_EQ(at_peak(there.result.host, "optimizer_states"),
+            at_peak(here.result.host, "optimizer_states") + states);
+  EXPECT_LT(there.result.gpu.total, here.result.gpu.total);
+  const result::Result kept = simulate(small()), moved = simulate(small(away));
+  EXPECT_EQ(moved.io.d2h, kept.io.d2h + 4 * states + states / 2);
+  EXPECT_EQ(moved.io.h2d, kept.io.h2d + 4 * states + states / 2);
+}
+
 // The CPU's update goes on beside the next step, in which the CPU works then; in time it works
 // after backward.
 TEST(Zenflow, UpdatesBesideTheNextStep) {
