@@ -148,10 +148,13 @@ void ZeroImport::read_speculation() {
 void ZeroImport::read_zenflow() {
   if (!keys_.has(zenflow)) return;
   const std::string name = dotted(zenflow);
-  if (stage_ != 2 || optimizer_ != "cpu" || !version_.at_least(17, 5)) {
-    note(name +
-         ": not simulated but in stage 2 with offload_optimizer.device \"cpu\", since 0.17.5; here "
-         "all gradients are stepped on the CPU after backward, so the time is an upper bound");
+  const bool keeps_weights = stage_ == 2 || (stage_ == 3 && param_ == "none");
+  if (!keeps_weights || optimizer_ != "cpu" || !version_.at_least(17, 5)) {
+    note(
+        name +
+        ": not simulated but in stage 2, or in 3 without offload_param, with "
+        "offload_optimizer.device \"cpu\", since 0.17.5; here all gradients are stepped on the CPU "
+        "after backward, so the time is an upper bound");
     return;
   }
   system_ = "zenflow";

@@ -21,7 +21,10 @@ bool lands_in_states(const description::Scenario& scenario) {
 }
 
 bool updates_in_shared_memory(const description::Scenario& scenario) {
-  return scenario.strategy.optimizer.staleness == 1 && lands_in_states(scenario);
+  const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
+  const bool spread = optimizer.selected_share > 0 && scenario.parallel.zero_stage == 3 &&
+                      optimizer.device == description::OptimizerDevice::cpu;
+  return optimizer.staleness == 1 && (lands_in_states(scenario) || spread);
 }
 
 bool sums_before_landing(const description::Scenario& scenario) {

@@ -13,19 +13,24 @@ namespace spillway::strategies {
 ///             `select_interval` in steps is not in this version: it brings weights down to the
 ///             masters, with `overlap_step` while these are updated
 ///   Warm-up   steps behind `full_warm_up_rounds`
-///   Offload   `selected_states` host: states and what waits of weights come weight by weight through
-///             two places of the largest one's size on the GPU; DeepSpeed's come bucket by bucket
-///             into memory that is made for them, and what waits is pageable
+///   Offload   `selected_states` host: states, and what waits of weights, come one weight after the
+///             other through two places of the largest one's size on the GPU; DeepSpeed's come
+///             bucket by bucket into memory that is made for them, and what waits is pageable
 ///   Memory    of the host, a parameter: masters 8, two sets of fp32 moments 16, two fp32 gradients
 ///             8 bytes, and 8 that stay pinned behind what moved into shared memory; the 16-bit
 ///             sums of several micro-batches 2
 ///   Differs   cores are not divided between Adam and the rest (`pt_reserved_cores_perc`); the
 ///             columns' Adam is one kernel a weight; a column is of the last dimension of a weight
-///             as it is stored. Ranks, whose shares are some rows of each weight, add up the sums of
-///             columns; DeepSpeed's, whose shares are whole columns, one weight after the other,
-///             select each in its own and send indices: the same columns where a weight lies in one
-///             share. Its second process takes the two sets of moments in turns; one is read here
-///   Source    ZenFlow (arXiv 2505.12242); DeepSpeed runtime/zenflow/,
+///             as it is stored. Ranks, whose shares are some rows of each weight, add up the sums
+///             of columns; DeepSpeed's, whose shares are whole columns, one weight after the other,
+///             select each in its own and send indices: the same columns where a weight lies in
+///             one share. In ZeRO-3 it leaves out a column that two shares have parts of. Its
+///             second process takes the two sets of moments in turns; one is read here
+///   ZeRO-3    each rank updates the columns of its shares, where weights are gathered from. The
+///             host has two 16-bit sums, as gradients.accumulation says, and fp32 gradients of a
+///             sub-group; DeepSpeed one 16-bit sum and two fp32 gradients of all
+///   Source    ZenFlow (arXiv 2505.12242); DeepSpeed runtime/zenflow/ (zenflow_stage_1_and_2.py,
+///             engine_stage3.py),
 ///             ops/adam/zenflow_torch_adam.py
 System zenflow() {
   System system;

@@ -60,7 +60,7 @@ Task<> SelectedColumns::init() {
     const PackedColumns packed{matrix.rows, matrix.columns, matrix.chosen, job_.share(i, ways)};
     const std::uint64_t own = format.bytes(packed.room());
     matrix.offset = bytes;
-    matrix.bytes = aligned(own) * ways;
+    matrix.bytes = aligned(own) * shares_here(i);
     matrix.first_index = count;
     bytes += matrix.bytes;
     count += aligned(index_bytes * matrix.chosen);
@@ -134,6 +134,18 @@ std::uint64_t SelectedColumns::first_element(std::uint32_t weight) const {
   return ways > 1 ? job_.member(rank_, weight) * job_.share(weight, ways) : 0;
 }
 
+/// Shares of the weight's columns that this rank updates.
+std::uint64_t SelectedColumns::shares_here(std::uint32_t weight) const {
+  return weights_.whole(weight) ? job_.row(weight).shards.state_ways() : 1;
+}
+
+/// What this GPU has of a weight.
+BoundOperand SelectedColumns::whole(std::uint32_t weight, Access access, Role role) const {
+  View view =
+      weights_.whole(weight) ? weights_.gathered_view(weight) : weights_.updated_share(weight);
+  return {std::move(view), access, role, job_.row(weight).weight.type, weight};
+}
+
 View SelectedColumns::sums(std::uint32_t weight) const {
   return sums_.view(0, sum_bytes * matrices_[weight].columns);
 }
@@ -194,18 +206,20 @@ Op SelectedColumns::choose_together(const GradientShare& share) const {
 
 GpuKernel SelectedColumns::out_of_weight(std::uint32_t weight, const Place& place) const {
   const ElementType type = job_.row(weight).weight.type;
-  return between("take columns", GpuWork::take_columns, weight,
-                 {weights_.gathered_view(weight), Access::read, Role::input, type, weight},
-                 {place.columns, Access::write, Role::output, type, weight},
-                 job_.row(weight).shards.state_ways());
+  GpuKernel kernel = between(
+      "take columns", GpuWork::take_columns, weight, whole(weight, Access::read, Role::input),
+      {place.columns, Access::write, Role::output, type, weight}, shares_here(weight));
+  if (!weights_.whole(weight)) kernel.first_element = first_element(weight);
+  return kernel;
 }
 
 GpuKernel SelectedColumns::into_weight(std::uint32_t weight, const Place& place) const {
   const ElementType type = job_.row(weight).weight.type;
-  return between("put columns", GpuWork::put_columns, weight,
-                 {weights_.gathered_view(weight), Access::read_write, Role::output, type, weight},
-                 {place.columns, Access::read, Role::input, type, weight},
-                 job_.row(weight).shards.state_ways());
+  GpuKernel kernel = between(
+      "put columns", GpuWork::put_columns, weight, whole(weight, Access::read_write, Role::output),
+      {place.columns, Access::read, Role::input, type, weight}, shares_here(weight));
+  if (!weights_.whole(weight)) kernel.first_element = first_element(weight);
+  return kernel;
 }
 
 /// Of the columns there, by those in `gradients_`.
@@ -218,7 +232,9 @@ GpuKernel SelectedColumns::adam(std::uint32_t weight, const Place& place) const 
   kernel.numbers = numbers_;
   // states and weights are read and written, gradients read
   kernel.bytes = static_cast<double>(7 * matrix.bytes);
-  kernel.updated = static_cast<double>(matrix.chosen * matrix.rows);
+  kernel.updated = static_cast<double>(matrix.chosen * matrix.rows) *
+                   static_cast<double>(shares_here(weight)) /
+                   static_cast<double>(row.shards.state_ways());
   kernel.operands.emplace_back(place.columns, Access::read_write, Role::weight, row.weight.type,
                                weight);
   kernel.operands.emplace_back(selected(gradients_, matrix), Access::read, Role::gradient,
@@ -232,10 +248,10 @@ Op SelectedColumns::take(const GradientShare& share) {
   Matrix& matrix = matrices_[share.weight];
   if (matrix.chosen == 0) return share.ready;
   const TensorRow& row = job_.row(share.weight);
-  const std::uint64_t ways = row.shards.state_ways();
+  const std::uint64_t ways = shares_here(share.weight);
   const std::uint64_t own = matrix.bytes / ways;
   const View all = selected(gradients_, matrix);
-  const View mine = all.part(job_.member(rank_, share.weight) * own, own);
+  const View mine = ways == 1 ? all : all.part(job_.member(rank_, share.weight) * own, own);
   Op known = matrix.ready ? share.ready : choose_together(share);
   matrix.ready = true;
   const ElementType type = row.gradient_format().type;

@@ -9,7 +9,8 @@ namespace spillway::strategies {
 /// Columns of weights that a rank's GPU updates after each micro-batch (optimizer.selected_share):
 /// of a matrix those whose gradients were largest in the first micro-batch of the run, by their
 /// magnitudes' sum, each last dimension a column; of a vector all.
-///   States   as wide as the weights, whole on each rank; in host memory (selected_states host)
+///   States   as wide as the weights, whole on each rank, or, where weights are spread over ranks
+///            (ZeRO-3), of its share alone; in host memory (selected_states host)
 ///            they come to the GPU for each update and go back, one weight while the next comes.
 ///            Whoever updates all weights goes on to update these as well, in masters of its own:
 ///            what it makes of them never reaches the GPU
@@ -74,6 +75,8 @@ class SelectedColumns {
   Op choose_together(const GradientShare& share) const;
   View sums(std::uint32_t weight) const;
   std::uint64_t first_element(std::uint32_t weight) const;
+  std::uint64_t shares_here(std::uint32_t weight) const;
+  BoundOperand whole(std::uint32_t weight, models::Access access, Role role) const;
   GpuKernel out_of_weight(std::uint32_t weight, const Place& place) const;
   GpuKernel into_weight(std::uint32_t weight, const Place& place) const;
   GpuKernel adam(std::uint32_t weight, const Place& place) const;

@@ -118,12 +118,15 @@ TEST(OnCuda, TrainingOnBothSidesEndsAsResidentTrainingDoes) {
 TEST(OnCuda, TrainingWithSelectedColumnsOfTwoRanksEndsAsResidentTrainingDoes) {
   const DevicesUnderTest devices = devices_under_test();
   if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
-  const description::Scenario scenario =
-      small_training("zenflow",
-                     {"training.sequence=8", "training.gradient_accumulation=2", "parallel.data=2",
-                      "model.vocab_size=255"},
-                     {.blocks = 1});
-  expect_the_reference(devices, scenario);
+  for (const char* stage : {"parallel.zero_stage=2", "parallel.zero_stage=3"}) {
+    SCOPED_TRACE(stage);
+    const description::Scenario scenario =
+        small_training("zenflow",
+                       {"training.sequence=8", "training.gradient_accumulation=2",
+                        "parallel.data=2", "model.vocab_size=255", stage},
+                       {.blocks = 1});
+    expect_the_reference(devices, scenario);
+  }
 }
 
 /// Adapters with magnitudes, or beside matrices in 4 bits, and momenta that the CPU renews.

@@ -98,6 +98,11 @@ TEST(TrainingWithSelectedColumns, EndsWhereTheReferenceDoes) {
        {"training.precision=bf16_mixed", "strategy.weights.home=gpu", "parallel.zero_stage=2",
         "strategy.optimizer.selected_share=0.5", "strategy.optimizer.staleness=1",
         "strategy.gradients.lands=flat"}},
+      {"spread",
+       "zenflow",
+       {"training.precision=bf16_mixed", "training.gradient_accumulation=2", "parallel.data=2",
+        "parallel.zero_stage=3"},
+       2},
       {"states_in_host",
        "zenflow",
        {"training.precision=bf16_mixed", "training.gradient_accumulation=3",
@@ -139,6 +144,16 @@ TEST(TrainingWithSelectedColumns, EndsWhereTheReferenceDoesInManyWays) {
         "strategy.optimizer.staleness=0", "strategy.weights.h2d=pinned",
         "strategy.optimizer.selected_states=host"},
        2},
+      {"spread_cut_rows",
+       "zenflow",
+       {"training.precision=bf16_mixed", "training.gradient_accumulation=3", "parallel.data=2",
+        "parallel.zero_stage=3", "model.vocab_size=255", "strategy.optimizer.staleness=0",
+        "strategy.weights.h2d=pinned", "strategy.optimizer.selected_states=host"},
+       2},
+      {"fp32_spread",
+       "zenflow",
+       {"training.precision=fp32", "parallel.data=2", "parallel.zero_stage=3"},
+       2},
       {"scattered",
        "zenflow",
        {"training.precision=bf16_mixed", "training.gradient_accumulation=2", "parallel.data=2",
@@ -149,6 +164,21 @@ TEST(TrainingWithSelectedColumns, EndsWhereTheReferenceDoesInManyWays) {
     SCOPED_TRACE(way.name);
     expect_the_reference(way, "selected");
   }
+}
+
+// In ZeRO-2 each rank puts the columns of all shares where it knows them to be, in ZeRO-3 those of
+// its own: ranks that had not selected the same ones would end apart.
+TEST(TrainingWithSelectedColumns, EndsAlikeWhetherWeightsAreSpreadOrNot) {
+  const auto trained = [](const char* stage) {
+    return train_for_real(
+        small_training("zenflow",
+                       {"training.precision=bf16_mixed", "training.gradient_accumulation=2",
+                        "parallel.data=2", "model.vocab_size=255", stage},
+                       {.blocks = 1, .feed_forward = 2048}));
+  };
+  const RealRun whole = trained("parallel.zero_stage=2"), spread = trained("parallel.zero_stage=3");
+  EXPECT_EQ(whole.trained.losses, spread.trained.losses);
+  EXPECT_EQ(different(whole.trained, spread.trained), 0u);
 }
 
 // Without its columns it trains something else.

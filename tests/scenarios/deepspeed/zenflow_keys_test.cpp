@@ -54,6 +54,18 @@ TEST(ImportDeepSpeed, RefusesZenFlowsOffloadWhereDeepSpeedStops) {
   }
 }
 
+// In stage 3 while weights stay on the GPUs.
+TEST(ImportDeepSpeed, TakesZenFlowOfStage3) {
+  const Imported spread = import(R"("update_interval": 2)", "", 3);
+  EXPECT_EQ(spread.scenario["strategy"]["system"], "zenflow");
+  EXPECT_EQ(spread.scenario["parallel"]["zero_stage"], 3);
+  const Imported away =
+      import(R"("update_interval": 2)", R"("offload_param": {"device": "cpu"},)", 3);
+  EXPECT_NE(away.scenario["strategy"]["system"], "zenflow");
+  EXPECT_THAT(text::words_of(away.notes),
+              Contains(HasSubstr("zenflow: not simulated but in stage 2, or in 3 without")));
+}
+
 TEST(ExportDeepSpeed, WritesZenFlow) {
   const auto section = [](const char* states) {
     const std::string text = fmt::format(

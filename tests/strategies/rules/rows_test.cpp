@@ -322,7 +322,7 @@ constexpr Breaks of_optimizer[] = {
 constexpr Breaks of_selected[] = {
     {"teraio", [](Scenario& s) { s.strategy.optimizer.selected_share = 0.5; }},
     {"zenflow", [](Scenario& s) { s.parallel.zero_stage = 3; }},
-    {"zenflow", [](Scenario& s) { s.parallel.zero_stage = 3, s.parallel.data = 2; }},
+    {"zenflow", [](Scenario& s) { s.parallel.zero_stage = 1, s.parallel.data = 2; }},
     {"zenflow", [](Scenario& s) { s.strategy.weights.home = Home::host; }},
     {"zenflow", [](Scenario& s) { s.training.method = Method::lora; }},
     {"zenflow", [](Scenario& s) { s.training.optimizer_state = StateWidth::bf16; }},

@@ -69,6 +69,12 @@ std::vector<Logged> all_logged() {
                  "zenflow",
                  {"training.gradient_accumulation=2", "training.precision=bf16_mixed",
                   "parallel.data=2", "run.steps=1"}});
+  all.push_back(
+      {"zenflow_spread",
+       "llama",
+       "zenflow",
+       {"training.gradient_accumulation=2", "training.precision=bf16_mixed", "parallel.data=2",
+        "parallel.zero_stage=3", "strategy.optimizer.selected_states=host", "run.steps=1"}});
   all.push_back({"resident_two_stages",
                  "llama",
                  "resident",

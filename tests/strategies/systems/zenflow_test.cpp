@@ -65,6 +65,21 @@ TEST(Zenflow, MayKeepTheColumnsStatesInHostMemory) {
   EXPECT_EQ(moved.io.h2d, kept.io.h2d + 4 * states + states / 2);
 }
 
+// A rank of ZeRO-3 has the columns of its share of each weight; the host has the states and masters
+// that ZeRO-2's has, and gets 16-bit gradients after each of four micro-batches.
+TEST(Zenflow, UpdatesTheColumnsOfItsShareInZero3) {
+  const description::Scenario spread = small({"parallel.data=2", "parallel.zero_stage=3"});
+  const Counted whole = count(small({"parallel.data=2"})), shared = count(spread);
+  EXPECT_EQ(2 * at_peak(shared.result.gpu, "optimizer_states"),
+            at_peak(whole.result.gpu, "optimizer_states"));
+  for (const char* held : {"optimizer_states", "master_weights"})
+    EXPECT_EQ(at_peak(shared.result.host, held), at_peak(whole.result.host, held)) << held;
+  const std::uint64_t gradients = 4 * 2 * model_of(spread).parameters.value();
+  const std::uint64_t down = simulate(spread).io.d2h;
+  EXPECT_GE(down, gradients);
+  EXPECT_LT(down, gradients + gradients / 1000);  // what pads shares
+}
+
 // The CPU's update goes on beside the next step, in which the CPU works then; in time it works
 // after backward.
 TEST(Zenflow, UpdatesBesideTheNextStep) {
