@@ -27,23 +27,28 @@ struct Gap {
 struct Line {
   std::vector<Candidate> candidates;
   std::size_t at = 0;
-  Gap gap;                     ///< above the first that has room
-  bool may_have_room = false;  ///< one of them has, or nobody asked
+  Gap gap;                       ///< above the first that has room
+  std::optional<bool> has_room;  ///< whether one of them has; absent: nobody knows yet
 
   bool runnable() const { return candidates.front().runnable; }
   bool plans() const { return candidates.front().plans; }
   bool open() const { return at < candidates.size(); }
   Candidate& now() { return candidates[at]; }
   const Candidate& now() const { return candidates[at]; }
-  void close() {
-    may_have_room = true;
-    at = candidates.size();
+  void close() { at = candidates.size(); }
+  /// The one at hand has no room; where it is the smallest, none has.
+  void pass_by() {
+    if (++at == candidates.size()) has_room = false;
   }
-  /// None of them has room.
-  bool has_no_room() const { return !open() && !may_have_room; }
   /// The candidate at hand has room and trains so many tokens a second, or no more: none of the
   /// smaller ones is tried, and what is between it and the next larger one is left.
   void close_with(double tokens_per_s);
+  /// Another way is trained in its place: none of its micro-batches is tried.
+  void give_way() {
+    has_room = true;
+    gap = {};
+    close();
+  }
   /// The one in the middle of the gap.
   Candidate middle() const;
 };

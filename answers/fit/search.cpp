@@ -75,7 +75,7 @@ class Search {
     found_.unanswered.clear();
     found_.left_out.clear();
     limit_.reset();
-    for (Line& line : lines_) line.at = 0, line.gap = {}, line.may_have_room = false;
+    for (Line& line : lines_) line.at = 0, line.gap = {}, line.has_room.reset();
   }
 
   std::vector<Line*> league(bool runnable) {
@@ -93,22 +93,51 @@ class Search {
     return least;
   }
 
-  /// Not before the way whose place it takes has no room.
-  bool has_its_turn(const Line& line) const {
-    const std::optional<std::size_t> before = line.candidates.front().instead_of;
-    return !before || lines_[*before].has_no_room();
+  /// The line whose place this one takes; null: none.
+  Line* before(const Line& line) {
+    const std::optional<std::size_t> way = line.candidates.front().instead_of;
+    return way ? &lines_[*way] : nullptr;
+  }
+
+  /// Not before the way whose place it takes was tried, and not where that is known to have room.
+  bool has_its_turn(Line& line) {
+    const Line* base = before(line);
+    if (!base) return true;
+    if (base->has_room.value_or(false)) line.give_way();
+    return !base->open() && !base->has_room.value_or(false);
   }
 
   /// Goes down to the first candidate that is not ruled out; false when there is none. A smaller
   /// micro-batch has no higher bound, so a line ends with the first that is too slow.
-  bool ready(Line& line) const {
+  bool ready(Line& line) {
     if (!has_its_turn(line)) return false;
-    while (line.open() && line.now().most_tokens_per_s == 0.0) ++line.at;
+    while (line.open() && line.now().most_tokens_per_s == 0.0) line.pass_by();
     if (!line.open() || !line.now().most_tokens_per_s) return false;  // ended before it was bounded
     const double most = *line.now().most_tokens_per_s;
     if (worth_simulating(most, to_beat(line.runnable()))) return true;
     line.close_with(most);
     return false;
+  }
+
+  /// Lines that are to be simulated, but take the place of one that ended before anybody knew
+  /// whether it has room: what other systems are tried must not decide that. Its smallest
+  /// micro-batch says so.
+  ///   Result  how many had to be asked; they have answers now
+  std::size_t ask_for_room(const std::vector<Line*>& open) {
+    std::vector<Line*> unknown;
+    for (const Line* line : open)
+      if (Line* base = before(*line); base && !base->has_room) unknown.push_back(base);
+    std::vector<Scenario> scenarios;
+    for (const Line* base : unknown) scenarios.push_back(base->candidates.back().scenario);
+    if (unknown.empty()) return 0;
+    const auto outcomes = outcomes_of(scenarios);
+    for (std::size_t i = 0; i < unknown.size(); ++i) {
+      Line& base = *unknown[i];
+      base.has_room = outcomes[i].result && outcomes[i].result->feasible();
+      if (!*base.has_room) base.gap = {};
+      if (!outcomes[i].result) add_unanswered(base.candidates.back(), outcomes[i]);
+    }
+    return unknown.size();
   }
 
   /// Works something out for each line side by side, in as many children as there are cores; each
@@ -185,11 +214,11 @@ class Search {
     while (backend_.goes_on()) {
       bound(lines);
       std::vector<Line*> open;
-      bool turn_to_come = false;  // a line was found to have no room, and another takes its place
+      bool turn_to_come = false;  // a line came to its end, and another may take its place
       for (Line* line : lines) {
         const bool open_before = line->open();
         if (ready(*line)) open.push_back(line);
-        turn_to_come = turn_to_come || (open_before && line->has_no_room());
+        turn_to_come = turn_to_come || (open_before && !line->open());
       }
       leave_out_long_ones(open);
       if (open.empty() && turn_to_come) continue;
@@ -199,7 +228,7 @@ class Search {
         return one->now().most_tokens_per_s > other->now().most_tokens_per_s;
       });
       open.resize(std::min(open.size(), at_once));
-      simulate(open);
+      if (ask_for_room(open) == 0) simulate(open);
     }
   }
 
@@ -220,20 +249,22 @@ class Search {
   /// first; the smaller ones stay where larger ones bring little.
   void play_between(bool runnable) {
     const std::vector<Line*> lines = league(runnable);
-    const std::uint64_t limit = found_.simulated + most_between;
+    std::uint64_t limit = found_.simulated + most_between;
     while (backend_.goes_on() && found_.simulated < limit) {
       const double least = to_beat(runnable);
       narrow(lines, least);
       std::vector<Line*> open;
       for (Line* line : lines)
-        if (line->gap.promises(least)) open.push_back(line);
+        if (has_its_turn(*line) && line->gap.promises(least)) open.push_back(line);
       if (open.empty()) return;
       std::stable_sort(open.begin(), open.end(), [](const Line* one, const Line* other) {
         if (one->plans() != other->plans()) return other->plans();
         return one->gap.most_tokens_per_s() > other->gap.most_tokens_per_s();
       });
       open.resize(std::min(open.size(), at_once));
-      simulate_middles(open, least);
+      const std::size_t asked = ask_for_room(open);
+      if (asked == 0) simulate_middles(open, least);
+      limit += asked;
     }
   }
 
@@ -269,11 +300,12 @@ class Search {
   void judge(Line& line, const explore::Outcome& outcome) {
     if (outcome.result && outcome.result->feasible()) {
       take_if_faster(line, *outcome.result);
+      line.has_room = true;
       line.close_with(outcome.result->tokens_per_s);  // the largest that fits
       return;
     }
     if (!outcome.result) add_unanswered(line.now(), outcome);
-    ++line.at;
+    line.pass_by();
   }
 
   /// What is a little faster than `least` takes nothing's place.
@@ -288,6 +320,7 @@ class Search {
         add_unanswered(line.middle(), outcomes[i]);
         line.gap = {};
       } else if (result->feasible()) {
+        line.has_room = true;
         if (worth_simulating(result->tokens_per_s, least)) take_if_faster(line, *result);
         line.gap.take_room(line.gap.middle(), result->tokens_per_s);
       } else {
