@@ -157,6 +157,7 @@ void MemoryTree::add_tier(const char* tier, const result::PeakBytes& peak, std::
     for (const result::PeakEntry& entry : peak.entries)
       if (entry.purpose == purpose && entry.rank == 0) count = std::max(count, entry.count);
     one->setting = result::setting_of(tier, purpose, scenario, count);
+    one->smaller = result::shrinks_with(tier, purpose, scenario);
     Node& node = top.add(std::move(one));
     for (const result::PeakEntry& entry : peak.entries) {
       if (entry.purpose != purpose) continue;

@@ -15,4 +15,10 @@ namespace spillway::result {
 std::string setting_of(std::string_view tier, std::string_view purpose,
                        const nlohmann::json& scenario, std::uint64_t count);
 
+/// How buffers of a purpose get smaller, in a few words: as its row has it, and before it a higher
+/// ZeRO stage, where several ranks share the model and theirs is lower.
+///   scenario  complete, as in a result
+std::string shrinks_with(std::string_view tier, std::string_view purpose,
+                         const nlohmann::json& scenario);
+
 }  // namespace spillway::result

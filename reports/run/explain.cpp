@@ -128,7 +128,7 @@ class MemoryTree {
     const std::string setting = result::setting_of(tier_, purpose, scenario_, count);
     if (setting.empty()) return;
     table_.remarks[table_.rows.size() - 1] = "set by " + pieces_of(setting) + "; shrinks with " +
-                                             std::string(result::row_of(tier_, purpose)->smaller);
+                                             result::shrinks_with(tier_, purpose, scenario_);
   }
 
   void add_lines(const std::vector<Line>& lines) {

@@ -95,7 +95,7 @@ std::string note_of(const std::string& tier, const std::string& purpose, const R
   const std::string setting = result::setting_of(tier, purpose, r.scenario, 1);
   if (!setting.empty())
     note += (note.empty() ? "" : "; ") + ("set by " + setting) + "; shrinks with " +
-            std::string(result::row_of(tier, purpose)->smaller);
+            result::shrinks_with(tier, purpose, r.scenario);
   return note;
 }
 
