@@ -2,6 +2,7 @@
 
 #include "answers/fit/purchase.hpp"
 #include "explore/outcome/runs_with.hpp"
+#include "explore/remedies/free_settings.hpp"
 #include "explore/trials/ways.hpp"
 #include "reports/result/way.hpp"
 #include "scenarios/description/quantity.hpp"
@@ -28,6 +29,8 @@ struct Step {
   std::string words;
   std::vector<std::string> set;
   std::uint64_t micro_batch = 0;  ///< smaller than asked for, where that did not fit; 0: as asked
+  /// By these it is narrowed where it has no room, as `fit` does with its ways; null: it is not.
+  const Wishes* narrowed_by = nullptr;
 };
 
 std::string run_as(const std::string& system) {
@@ -35,7 +38,7 @@ std::string run_as(const std::string& system) {
 }
 
 Step with_way(const Step& step, const std::string& name, const std::string& overrides) {
-  Step both{step.words + " and " + name, step.set, step.micro_batch};
+  Step both{step.words + " and " + name, step.set, step.micro_batch, step.narrowed_by};
   both.set.push_back(overrides);
   return both;
 }
@@ -50,13 +53,14 @@ bool names_system(const Step& step) {
 }
 
 /// The other systems of which each step has its updates, but for those that plan for each tensor.
-///   among  only these; empty: all
-std::vector<const strategies::System*> other_systems(const Scenario& now, const Systems& among) {
+///   wishes  only the systems that they name; none: all
+std::vector<const strategies::System*> other_systems(const Scenario& now, const Wishes& wishes) {
+  const std::vector<std::string>& only = wishes.systems;
   std::vector<const strategies::System*> others;
   for (const strategies::System& system : strategies::catalogue())
     if (system.name != now.strategy.system && system.defaults().optimizer.staleness == 0 &&
         !strategies::plans_steps(system.name) &&
-        (among.empty() || std::find(among.begin(), among.end(), system.name) != among.end()))
+        (only.empty() || std::find(only.begin(), only.end(), system.name) != only.end()))
       others.push_back(&system);
   return others;
 }
@@ -94,7 +98,18 @@ std::optional<explore::Way> offloading_way(const Scenario& now) {
   return std::nullopt;
 }
 
-void add_memory(const Scenario& now, const Systems& among, std::vector<Step>& steps) {
+/// The step with each other system.
+///   in_memory  of those that keep their states in host memory, or of those that do not
+void add_systems(const Step& step, bool in_memory, const Scenario& now, const Wishes& wishes,
+                 std::vector<Step>& steps) {
+  for (const strategies::System* system : other_systems(now, wishes)) {
+    if (keeps_states_in_memory(*system) != in_memory) continue;
+    steps.push_back(with_system(step, system->name));
+    steps.back().narrowed_by = &wishes;
+  }
+}
+
+void add_memory(const Scenario& now, const Wishes& wishes, std::vector<Step>& steps) {
   const description::MachineFile& machine = now.machine;
   if (machine.gpu.one_memory) return;
   const std::optional<explore::Way> offloading = offloading_way(now);
@@ -103,19 +118,17 @@ void add_memory(const Scenario& now, const Systems& among, std::vector<Step>& st
     const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}};
     steps.push_back(memory);
     if (offloading) steps.push_back(with_way(memory, offloading->name, offloading->overrides));
-    for (const strategies::System* system : other_systems(now, among))
-      if (keeps_states_in_memory(*system)) steps.push_back(with_system(memory, system->name));
+    add_systems(memory, true, now, wishes, steps);
   }
 }
 
-void add_drive(const Scenario& now, const Systems& among, std::vector<Step>& steps) {
+void add_drive(const Scenario& now, const Wishes& wishes, std::vector<Step>& steps) {
   for (const description::StorageSpec& storage : now.machine.storage) {
     if (storage.kind != description::StorageKind::ssd) continue;
     const Step drive{"one more drive on " + storage.name,
                      {fmt::format("machine.storage.{}.count={}", storage.name, storage.count + 1)}};
     steps.push_back(drive);
-    for (const strategies::System* system : other_systems(now, among))
-      if (!keeps_states_in_memory(*system)) steps.push_back(with_system(drive, system->name));
+    add_systems(drive, false, now, wishes, steps);
     return;
   }
 }
@@ -125,10 +138,10 @@ void add_boards(const Scenario& now, std::vector<Step>& steps) {
     steps.push_back({std::move(board.words), std::move(board.set)});
 }
 
-std::vector<Step> steps_from(const Scenario& now, const Systems& among) {
+std::vector<Step> steps_from(const Scenario& now, const Wishes& wishes) {
   std::vector<Step> steps;
-  add_memory(now, among, steps);
-  add_drive(now, among, steps);
+  add_memory(now, wishes, steps);
+  add_drive(now, wishes, steps);
   add_boards(now, steps);
   // how many cards go into a machine without a board of the list is not known
   if (now.parallel.tensor == 1 && now.parallel.pipeline == 1 && now.machine.nodes == 1 &&
@@ -151,9 +164,9 @@ std::uint64_t samples_of(const Scenario& scenario) {
 }
 
 /// Other systems beside `more`.
-std::vector<Step> others_with(const std::string& more, const Scenario& now, const Systems& among) {
+std::vector<Step> others_with(const std::string& more, const Scenario& now, const Wishes& wishes) {
   std::vector<Step> steps;
-  for (const strategies::System* system : other_systems(now, among))
+  for (const strategies::System* system : other_systems(now, wishes))
     steps.push_back({system->name, {more, run_as(system->name)}});
   return steps;
 }
@@ -187,8 +200,10 @@ struct TriedStep {
   double price() const { return price_usd.value_or(std::numeric_limits<double>::infinity()); }
 };
 
+bool sets_micro_batch(const std::string& set) { return set.starts_with(micro_batch_key); }
+
 Step with_micro_batch(Step step, std::uint64_t micro_batch) {
-  std::erase_if(step.set, [](const std::string& one) { return one.starts_with(micro_batch_key); });
+  std::erase_if(step.set, sets_micro_batch);
   step.micro_batch = micro_batch;
   step.set.push_back(micro_batch_key + std::to_string(micro_batch));
   return step;
@@ -200,11 +215,31 @@ std::optional<Step> smaller_batch(const Step& step, const Scenario& scenario) {
   return with_micro_batch(step, std::bit_floor(scenario.training.micro_batch - 1));
 }
 
-/// Of those steps that people can run the ones that fit; `smaller` gets those that do not, with
-/// a smaller micro-batch.
+/// The step with the micro-batch of the answer and smaller gradients, each time smaller ones;
+/// nothing where they are as small as they get, or the user says how they are kept.
+std::optional<Step> smaller_gradients(Step step, const Scenario& scenario) {
+  if (!step.narrowed_by) return std::nullopt;
+  const auto smaller = explore::smaller_gradients_of(scenario, step.narrowed_by->overrides);
+  if (smaller.empty()) return std::nullopt;
+  std::erase_if(step.set, sets_micro_batch);
+  step.micro_batch = 0;
+  const std::vector<std::string>& set = smaller.front().overrides;
+  step.words += explore::parts_in_name(set);
+  step.set.insert(step.set.end(), set.begin(), set.end());
+  return step;
+}
+
+/// What is tried of a step that has no room; nothing: that was all.
+std::optional<Step> next_of(const Step& step, const Scenario& scenario) {
+  if (auto fewer = smaller_batch(step, scenario)) return fewer;
+  return smaller_gradients(step, scenario);
+}
+
+/// Of those steps that people can run the ones that fit; `others` gets what is tried of those that
+/// do not.
 std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Result& answer,
                               std::vector<Step> steps, std::uint64_t& simulated,
-                              std::vector<Step>& smaller) {
+                              std::vector<Step>& others) {
   std::vector<Scenario> scenarios = runnable_of(answer, steps);
   // several micro-batches a step settle within it, and a first step is half the work of two
   for (Scenario& scenario : scenarios)
@@ -216,21 +251,22 @@ std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Res
     if (const auto& result = outcomes[i].result; result && result->feasible())
       tried.push_back(
           {steps[i], samples_of(scenarios[i]), result->tokens_per_s, result->price_usd});
-    else if (auto fewer = smaller_batch(steps[i], scenarios[i]); fewer && result)
-      smaller.push_back(std::move(*fewer));
+    else if (auto next = next_of(steps[i], scenarios[i]); next && result)
+      others.push_back(std::move(*next));
   return tried;
 }
 
-/// The steps that fit, each with the largest micro-batch from the asked one down by halves.
+/// The steps that fit, each with the largest micro-batch from the asked one down by halves, and
+/// where none has room with smaller gradients.
 std::vector<TriedStep> all_that_fit(const explore::Backend& backend, const result::Result& answer,
                                     std::vector<Step> steps, std::uint64_t& simulated) {
   std::vector<TriedStep> fitting;
   while (!steps.empty()) {
-    std::vector<Step> smaller;
+    std::vector<Step> others;
     const std::vector<TriedStep> tried =
-        all_of(backend, answer, std::move(steps), simulated, smaller);
+        all_of(backend, answer, std::move(steps), simulated, others);
     fitting.insert(fitting.end(), tried.begin(), tried.end());
-    steps = std::move(smaller);
+    steps = std::move(others);
   }
   return fitting;
 }
@@ -278,7 +314,7 @@ TriedStep fastest_of(const explore::Backend& backend, const result::Result& answ
 }  // namespace
 
 std::optional<MoreSamples> more_samples(const explore::Backend& backend,
-                                        const result::Result& answer, const Systems& among,
+                                        const result::Result& answer, const Wishes& wishes,
                                         std::uint64_t& simulated) {
   const Scenario now = explore::scenario_of(answer);
   const std::uint64_t times = micro_batches_worth_trying(answer, now);
@@ -286,7 +322,7 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   const std::string set = accumulation_of(times);
   TriedStep best = fastest_of(backend, answer, {{"", {set}}}, simulated);
   // with fewer updates another system may be the fastest, or the only one with room for gradients
-  const TriedStep other = fastest_of(backend, answer, others_with(set, now, among), simulated);
+  const TriedStep other = fastest_of(backend, answer, others_with(set, now, wishes), simulated);
   if (other.tokens_per_s > worth_another_system * best.tokens_per_s) best = other;
   best = between_powers(backend, answer, best, now.training.micro_batch, simulated);
   if (best.tokens_per_s < worth_more_samples * answer.tokens_per_s) return std::nullopt;
@@ -341,13 +377,16 @@ std::vector<Step> beside(const std::optional<MoreSamples>& more, const Scenario&
 ///   least   tokens per second that it has to bring
 ///   Result  nothing where none does
 std::optional<FitChange> change_for_more_samples(const explore::Backend& backend,
-                                                 const result::Result& answer, const Systems& among,
+                                                 const result::Result& answer, const Wishes& wishes,
                                                  double least, std::uint64_t& simulated) {
   const Scenario today = explore::scenario_of(answer);
   const std::uint64_t times = micro_batches_worth_trying(answer, today);
   if (times < 2) return std::nullopt;
-  std::vector<Step> steps = steps_from(today, among);
-  for (Step& step : steps) step.set.push_back(accumulation_of(times));
+  std::vector<Step> steps = steps_from(today, wishes);
+  for (Step& step : steps) {
+    step.set.push_back(accumulation_of(times));
+    step.narrowed_by = nullptr;  // sums of many micro-batches lose in 16 bits
+  }
   const auto best = best_of(backend, answer, std::move(steps), least, simulated);
   if (!best) return std::nullopt;
   const std::string of =
@@ -367,8 +406,8 @@ FitChange change_of(const TriedStep& step) {
 
 /// What brings most with as many samples a step as today.
 std::optional<FitChange> change_today(const explore::Backend& backend, const result::Result& answer,
-                                      const Systems& among, std::uint64_t& simulated) {
-  const auto best = best_of(backend, answer, steps_from(explore::scenario_of(answer), among),
+                                      const Wishes& wishes, std::uint64_t& simulated) {
+  const auto best = best_of(backend, answer, steps_from(explore::scenario_of(answer), wishes),
                             answer.tokens_per_s * worth_saying, simulated);
   if (!best) return std::nullopt;
   return change_of(*best);
@@ -377,18 +416,18 @@ std::optional<FitChange> change_today(const explore::Backend& backend, const res
 }  // namespace
 
 std::optional<FitChange> best_change(const explore::Backend& backend, const result::Result& answer,
-                                     const Systems& among, std::optional<MoreSamples>& more,
+                                     const Wishes& wishes, std::optional<MoreSamples>& more,
                                      std::uint64_t& simulated) {
   const Scenario today = explore::scenario_of(answer);
   const double now = more ? more->tokens_per_s : answer.tokens_per_s;
-  const auto best = best_of(backend, answer, beside(more, today, steps_from(today, among)),
+  const auto best = best_of(backend, answer, beside(more, today, steps_from(today, wishes)),
                             now * worth_saying, simulated);
   if (!more) {
     const double least = worth_more_samples * (best ? best->tokens_per_s : now);
-    if (auto change = change_for_more_samples(backend, answer, among, least, simulated))
+    if (auto change = change_for_more_samples(backend, answer, wishes, least, simulated))
       return change;
   }
-  if (!best && more) return change_today(backend, answer, among, simulated);
+  if (!best && more) return change_today(backend, answer, wishes, simulated);
   if (!best) return std::nullopt;
   FitChange change = change_of(*best);
   if (!more) return change;

@@ -37,8 +37,8 @@ void move_prospects(const result::Result& prospects, result::Result& plan) {
 
 /// "change" and "more_samples", "result" with what would make it faster, or "range" of how far its
 /// headline numbers may be off; "bugs" and "simulated".
-json Completion::part_of(const explore::Backend& backend, const Systems& systems,
-                         const Found& found, Task task) {
+json Completion::part_of(const explore::Backend& backend, const Wishes& wishes, const Found& found,
+                         Task task) {
   json part = {{"simulated", 0}, {"bugs", json::array()}, {"unanswered", json::array()}};
   explore::Backend here = backend;
   here.in_this_process = true;
@@ -49,8 +49,8 @@ json Completion::part_of(const explore::Backend& backend, const Systems& systems
   if (task == Task::change) {
     std::uint64_t simulated = 0;
     std::optional<answer::MoreSamples> more =
-        more_samples(here, *found.runnable, systems, simulated);
-    if (const auto change = best_change(here, *found.runnable, systems, more, simulated))
+        more_samples(here, *found.runnable, wishes, simulated);
+    if (const auto change = best_change(here, *found.runnable, wishes, more, simulated))
       part["change"] = *change;
     if (more) part["more_samples"] = *more;
     part["simulated"] = simulated;
@@ -72,9 +72,9 @@ json Completion::part_of(const explore::Backend& backend, const Systems& systems
 /// In as many children as there are cores, the first tasks first.
 void Completion::start(const Found& found, std::vector<Task> tasks) {
   backend_.prepare();
-  const auto work = [&backend = backend_, systems = systems_, found, tasks](std::size_t i) {
+  const auto work = [&backend = backend_, wishes = wishes_, found, tasks](std::size_t i) {
     try {
-      return description::json_text(part_of(backend, systems, found, tasks[i]));
+      return description::json_text(part_of(backend, wishes, found, tasks[i]));
     } catch (const std::exception& error) {
       const json bug = json::array({description::as_bug(error.what()), ""});
       const json part = {{"simulated", 0}, {"bugs", json::array({bug})}};

@@ -11,9 +11,9 @@ namespace spillway::answers {
 class Completion {
  public:
   ///   backend  outlives this
-  ///   systems  those that a change may take
-  Completion(const explore::Backend& backend, Systems systems)
-      : backend_(backend), systems_(std::move(systems)) {}
+  ///   wishes   what a change has to heed
+  Completion(const explore::Backend& backend, Wishes wishes)
+      : backend_(backend), wishes_(std::move(wishes)) {}
 
   /// Starts what is about the fastest that people can run, beside the rest of the search.
   void begin(const Found& found);
@@ -30,7 +30,7 @@ class Completion {
   void start(const Found& found, std::vector<Task> tasks);
   void take(const nlohmann::json& part, Task task, FitAnswer& answer) const;
   void take(const explore::Piece& piece, Task task, FitAnswer& answer) const;
-  static nlohmann::json part_of(const explore::Backend& backend, const Systems& systems,
+  static nlohmann::json part_of(const explore::Backend& backend, const Wishes& wishes,
                                 const Found& found, Task task);
 
   struct Shift {
@@ -39,7 +39,7 @@ class Completion {
   };
 
   const explore::Backend& backend_;
-  Systems systems_;
+  Wishes wishes_;
   std::vector<Shift> shifts_;
 };
 

@@ -40,6 +40,8 @@ json job_of(const FitQuestion& question, std::vector<text::Text>& notes) {
   return job;
 }
 
+Wishes wishes_of(const FitQuestion& question) { return {question.systems, question.overrides}; }
+
 std::map<std::string, std::uint64_t> peaks_of(const result::Result& result) {
   return {{"gpu", result.gpu.total}, {"host", result.host.total}, {"ssd", result.ssd.total}};
 }
@@ -158,7 +160,7 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
     if (const auto& fastest = best->fastest;
         fastest && explore::runs_with(explore::scenario_of(*fastest)).runnable)
       best->change.more_samples =
-          more_samples(backend, *fastest, question.systems, answer.simulated);
+          more_samples(backend, *fastest, wishes_of(question), answer.simulated);
     answer.change = std::move(best->change);
   }
   if (answer.fits || answer.needs.empty()) return;
@@ -233,7 +235,7 @@ std::optional<FitChange> fused_loss(const explore::Backend& backend, const json&
   if (filled) words += " and " + filled->words;
   FitChange change{fmt::format("{}, with {}", words, way_and_batch(*fastest, mended->way)),
                    fused->set, fastest->tokens_per_s, fastest->price_usd,
-                   more_samples(backend, *fastest, question.systems, answer.simulated)};
+                   more_samples(backend, *fastest, wishes_of(question), answer.simulated)};
   add_setting_of(*fastest, change);
   const auto best = [](double rate, const std::optional<MoreSamples>& more) {
     return more ? std::max(rate, more->tokens_per_s) : rate;
@@ -255,7 +257,7 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
   const std::vector<Candidate> candidates =
       candidates_of(job, question.overrides, question.systems);
   answer.price_usd = candidates.front().scenario.machine.price();
-  Completion completion(backend, question.systems);
+  Completion completion(backend, wishes_of(question));
   Found found = search(backend, candidates, question.runnable,
                        [&](const Found& so_far) { completion.begin(so_far); });
   answer.bounded = found.bounded;

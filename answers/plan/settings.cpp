@@ -136,8 +136,7 @@ void add_deepspeed(const explore::Backend& backend, const json& base,
 }
 
 /// What more samples a step bring the fastest that people can run.
-void add_more_samples(const explore::Backend& backend, const Systems& systems,
-                      BestSettings& answer) {
+void add_more_samples(const explore::Backend& backend, const Wishes& wishes, BestSettings& answer) {
   const result::Result* fastest = nullptr;
   for (const Trial& trial : answer.trials)
     if (trial.fits() && trial.result->runs_with && trial.result->runs_with->runnable &&
@@ -145,7 +144,7 @@ void add_more_samples(const explore::Backend& backend, const Systems& systems,
       fastest = &*trial.result;
   if (!fastest) return;
   std::uint64_t simulated = 0;
-  answer.more_samples = more_samples(backend, *fastest, systems, simulated);
+  answer.more_samples = more_samples(backend, *fastest, wishes, simulated);
   answer.counts.simulated += simulated;
 }
 
@@ -187,7 +186,8 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
   }
   add_deepspeed(backend, base, deepspeed, answer);
   add_faster(backend, base, answer);
-  if (question.one_micro_batch()) add_more_samples(backend, question.systems, answer);
+  if (question.one_micro_batch())
+    add_more_samples(backend, {question.systems, question.overrides}, answer);
   return answer;
 }
 

@@ -92,6 +92,27 @@ TEST(FitChange, NarrowsGradientsAlsoWhereSomethingSlowerFits) {
   EXPECT_LT(3 * wide.runnable->tokens_per_s, answer.runnable->tokens_per_s);
 }
 
+// 192 GiB have no room for fp32 gradients of an 8B beside its states; for 16 bits they have.
+TEST(FitChange, SellsMemoryForAWayWithSmallerGradients) {
+  const auto on = [](const std::string& memory, const std::vector<std::string>& overrides) {
+    FitQuestion question = about("llama-3.1-8b", {"4090", memory, "2T"});
+    question.context = 2048;
+    question.runnable = true;
+    question.overrides = overrides;
+    return fit(sim(), question);
+  };
+  const FitAnswer today = on("128G", {}), then = on("192G", {});
+  ASSERT_TRUE(today.change && then.runnable);
+  EXPECT_EQ(today.change->words,
+            "192 GiB of host memory and zero_offload + gradients.accumulation fp16");
+  EXPECT_DOUBLE_EQ(today.change->tokens_per_s.value(), then.runnable->tokens_per_s);
+  EXPECT_DOUBLE_EQ(today.change->price_usd.value(), then.price_usd.value());
+  // who says how wide they are is taken at the word
+  const FitAnswer wide = on("128G", {"strategy.gradients.accumulation=fp32"});
+  ASSERT_TRUE(wide.change);
+  EXPECT_THAT(wide.change->words, ::testing::Not(::testing::HasSubstr("fp16")));
+}
+
 // With two samples the link has more to carry than kernels hide.
 TEST(Fit, TakesASmallerMicroBatchWhereItIsFaster) {
   FitQuestion question = about("qwen3-8b", {"4090", "64G", "2T"});
