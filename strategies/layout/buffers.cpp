@@ -54,8 +54,8 @@ SwapBuffers swap_buffers(const Job& job, std::uint64_t paths) {
     swapped += is_swapped(job, group);
   }
   // being read, being updated, being written; see decide/automatic.hpp for what replaces `auto`
-  buffers.each = part.buffers.value_or(
-      std::min(3 * set, most_useful_buffers(job.scenario, swapped, paths)));
+  buffers.each =
+      part.buffers.value_or(std::min(3 * set, most_useful_buffers(job.scenario, swapped, paths)));
   buffers.most_kept = paths * (buffers.each / set);
   if (part.host_cache)
     buffers.most_kept =
