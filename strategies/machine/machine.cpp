@@ -41,8 +41,7 @@ Machine::Machine(MachineSetup setup)
                 setup_.topology.alike),
       pinned_cache_(setup_.topology.ranks),
       stream_tails_((2 + 2 * setup_.topology.groups.size()) * setup_.topology.ranks),
-      stream_lengths_(stream_tails_.size()),
-      queues_(2 * setup_.topology.ranks * (setup_.topology.storages.size() + 1)) {
+      stream_lengths_(stream_tails_.size()) {
   if (!setup_.exact_time) recorder_.hear_late();
   const Topology& topology = setup_.topology;
   const auto add = [this](std::string name, std::uint64_t capacity) {
@@ -159,7 +158,6 @@ void Machine::release_everything() {
       release(*operation);
   }
   for (auto& rounds : rounds_) rounds.clear();
-  for (auto& queue : queues_) queue.clear();
   std::fill(stream_tails_.begin(), stream_tails_.end(), nullptr);
   ready_.clear();
   beginning_ = false;

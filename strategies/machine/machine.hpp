@@ -7,7 +7,6 @@
 #include "strategies/memory/ledger.hpp"
 #include "strategies/memory/rounding.hpp"
 
-#include <deque>
 #include <memory>
 #include <optional>
 
@@ -52,13 +51,6 @@ struct MachineSetup {
   /// Arrays whose drives the I/O engine addresses itself, by storage; the others have a file
   /// system. Shorter than the topology's storages: the rest have one.
   std::vector<bool> raw_drives;
-  /// A rank's reads of a storage are served one after the other, in the order in which they could
-  /// begin, and so are its writes; otherwise all that are in flight share the drives.
-  bool one_request_at_a_time = false;
-  /// The same of a rank's copies between its GPU and pinned memory, each way. Devices have such
-  /// queues of their own: only a machine that plays one needs this. The driver stages copies of
-  /// pageable memory piece by piece, which leaves room for others between them.
-  bool one_copy_at_a_time = false;
   bool clock = true;
   bool exact_time = true;  ///< the same work takes the same time: steps can be seen to repeat
   bool trace = false;
@@ -312,10 +304,6 @@ class Machine : public BlockOwner {
   void begin(Operation& operation);
   void begin(CollectiveRound& round);
   void begin_ready();
-  bool is_served_alone(const Operation& operation) const;
-  std::deque<Operation*>& queue_of(const Operation& operation);
-  bool waits_for_turn(Operation& operation);
-  void end_turn(Operation& operation);
   void release_everything();
   void trace_memory();
   void forget_operands(Operation& operation);
@@ -335,9 +323,6 @@ class Machine : public BlockOwner {
   std::vector<Operation*> stream_tails_;  ///< by rank: compute, side, then those of each group
   std::vector<std::uint64_t> stream_lengths_;
   std::vector<std::vector<std::unique_ptr<CollectiveRound>>> rounds_;
-  /// Reads by rank and storage, writes, copies to the GPU by rank, copies to the host: the first of
-  /// each is being served.
-  std::vector<std::deque<Operation*>> queues_;
   std::uint64_t next_number_ = 1;
   std::uint64_t unfinished_ = 0;   ///< operations issued and not finished
   std::vector<Operation*> ready_;  ///< to begin, once `finish` has unwound: chains must not recurse

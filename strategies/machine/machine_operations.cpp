@@ -57,7 +57,7 @@ Operation& Machine::issue(OperationKind kind, Rank rank, std::uint64_t bytes) {
 void Machine::recycle(Operation& operation) {
   operation.state = Operation::State::free;
   operation.pageable = operation.gpu_direct = operation.recorded = operation.found =
-      operation.prepared = operation.queued = false;
+      operation.prepared = false;
   operation.error = nullptr;
   operation.unfinished_dependencies = 0;
   operation.kernels.clear();
@@ -111,7 +111,6 @@ void Machine::begin(Operation& operation) {
     if (++operation.round->ready == operation.round->members.size()) begin(*operation.round);
     return;
   }
-  if (waits_for_turn(operation)) return;
   operation.recorded = true;
   recorder_.started(operation, now_s());
   if (operation.bytes == 0 && moves_bytes(operation.kind)) return finish(operation);
@@ -137,7 +136,6 @@ void Machine::finish(Operation& operation, std::exception_ptr error, std::option
   scheduler_.set_cause(operation.number);
   if (operation.recorded) recorder_.finished(operation, now_s());
   forget_operands(operation);
-  if (operation.queued) end_turn(operation);
   if (operation.stream && stream_tails_[operation.stream - 1] == &operation)
     stream_tails_[operation.stream - 1] = nullptr;
   if (operation.error && operation.waiters.empty() && operation.dependents.empty())
@@ -166,49 +164,6 @@ void Machine::finish(Operation& operation, std::exception_ptr error, std::option
 void Machine::finish(CollectiveRound& round, std::exception_ptr error, std::optional<Ran> ran) {
   const std::vector<Operation*> members = round.members;
   for (Operation* member : members) finish(*member, error, ran);
-}
-
-bool Machine::is_served_alone(const Operation& operation) const {
-  switch (operation.kind) {
-    case OperationKind::read:
-    case OperationKind::write:
-      return setup_.one_request_at_a_time;
-    case OperationKind::copy_to_gpu:
-    case OperationKind::copy_to_host:
-      return setup_.one_copy_at_a_time && !operation.pageable;
-    default:
-      return false;
-  }
-}
-
-/// Of an operation that is served alone. What lies on several storages has the queue of the first.
-std::deque<Operation*>& Machine::queue_of(const Operation& operation) {
-  const std::size_t ranks = setup_.topology.ranks, storages = setup_.topology.storages.size();
-  const bool to_gpu = operation.kind == OperationKind::copy_to_gpu;
-  if (to_gpu || operation.kind == OperationKind::copy_to_host)
-    return queues_[2 * ranks * storages + (to_gpu ? 0 : ranks) + operation.rank.index];
-  const std::size_t way = operation.kind == OperationKind::write ? 1 : 0;
-  const std::size_t storage =
-      operation.pieces.size() == 1 ? operation.pieces.front().storage.index : 0;
-  return queues_[(way * ranks + operation.rank.index) * storages + storage];
-}
-
-/// Joins its queue.
-///   Result  another is served meanwhile: it begins once that has ended
-bool Machine::waits_for_turn(Operation& operation) {
-  if (operation.queued || operation.bytes == 0 || !is_served_alone(operation)) return false;
-  std::deque<Operation*>& queue = queue_of(operation);
-  operation.queued = true;
-  queue.push_back(&operation);
-  return queue.size() > 1;
-}
-
-void Machine::end_turn(Operation& operation) {
-  std::deque<Operation*>& queue = queue_of(operation);
-  ENSURE(queue.front() == &operation, "a queue ended an operation that it did not serve");
-  queue.pop_front();
-  operation.queued = false;
-  if (!queue.empty()) ready_.push_back(queue.front());
 }
 
 /// Begins what became ready, in that order; what finishes meanwhile adds to the same list.

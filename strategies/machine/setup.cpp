@@ -204,9 +204,6 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
   setup.gpu = scenario.strategy.gpu_allocator == description::GpuAllocator::exact
                   ? Rounding::none
                   : Rounding::cuda_caching;
-  // DeepSpeed's: an operation goes to the queue of each of its handle's threads, and a thread takes
-  // the next once it has moved its part of one (csrc/aio/py_lib/deepspeed_aio_thread.cpp)
-  setup.one_request_at_a_time = scenario.strategy.io_engine == description::IoEngine::file;
   Topology& topology = setup.topology;
   topology.ranks = static_cast<std::uint32_t>(simulated_ranks(scenario));
   topology.ranks_per_node = static_cast<std::uint32_t>(scenario.node_ranks());
