@@ -20,7 +20,7 @@ bool moves_nothing(const result::Result& result) {
 
 /// Simulations that other systems than those that people can run get at most.
 constexpr std::uint64_t most_of_others = 12;
-/// Simulations of micro-batches between powers of two that a league gets at most.
+/// Simulations of micro-batches between powers of two that a league gets, but for its fastest way.
 constexpr std::uint64_t most_between = 6;
 
 /// Of JSON, which has no infinity.
@@ -246,16 +246,20 @@ class Search {
   }
 
   /// Micro-batches between the largest power of two that has room and the next, the most promising
-  /// first; the smaller ones stay where larger ones bring little.
+  /// first; the smaller ones stay where larger ones bring little. Of the fastest that people can
+  /// run all that promise more, or other systems would take simulations from it.
   void play_between(bool runnable) {
     const std::vector<Line*> lines = league(runnable);
     std::uint64_t limit = found_.simulated + most_between;
-    while (backend_.goes_on() && found_.simulated < limit) {
+    while (backend_.goes_on()) {
+      const bool full = found_.simulated >= limit;
       const double least = to_beat(runnable);
       narrow(lines, least);
       std::vector<Line*> open;
       for (Line* line : lines)
-        if (has_its_turn(*line) && line->gap.promises(least)) open.push_back(line);
+        if (has_its_turn(*line) && line->gap.promises(least) &&
+            (!full || line == fastest_runnable_))
+          open.push_back(line);
       if (open.empty()) return;
       std::stable_sort(open.begin(), open.end(), [](const Line* one, const Line* other) {
         if (one->plans() != other->plans()) return other->plans();

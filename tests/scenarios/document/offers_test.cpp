@@ -102,7 +102,7 @@ TEST(Offers, LeaveWhatIsInAnotherPartsPrice) {
 
 TEST(Offers, PriceAListAnew) {
   PriceList list = read_price_list("one_box");
-  const Box box{.gpu = 0, .host = 0, .memory = 1, .drive = 0, .gpus = 1, .drives = 2};
+  const Box box{.gpu = 0, .host = 0, .memory = 5, .drive = 0, .gpus = 1, .drives = 2};
   EXPECT_GT(apply_offers(read_offers({"dram=1,ssd=10,RTX 3090=100,desktop=50"}, ""), list), 4u);
   // 50 for the desktop, 100 for the card, 96 GiB, two drives
   EXPECT_DOUBLE_EQ(price_of(list, box), 50 + 100 + 96 + 20);
