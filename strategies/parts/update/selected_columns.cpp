@@ -162,6 +162,7 @@ GpuKernel SelectedColumns::between(const char* name, GpuWork work, std::uint32_t
       static_cast<double>(shares) / static_cast<double>(job_.row(weight).shards.state_ways());
   GpuKernel kernel = of_matrix(name, work, weight);
   kernel.shares = shares;
+  kernel.first_element = shares == 1 ? first_element(weight) : 0;  // its own, or all from the first
   bind_indices(kernel, weight, Access::read);
   kernel.bytes = part * touched(chosen, format.bytes(1)) *
                      static_cast<double>(format.bytes(matrix.rows * matrix.columns)) +
@@ -206,20 +207,16 @@ Op SelectedColumns::choose_together(const GradientShare& share) const {
 
 GpuKernel SelectedColumns::out_of_weight(std::uint32_t weight, const Place& place) const {
   const ElementType type = job_.row(weight).weight.type;
-  GpuKernel kernel = between(
-      "take columns", GpuWork::take_columns, weight, whole(weight, Access::read, Role::input),
-      {place.columns, Access::write, Role::output, type, weight}, shares_here(weight));
-  if (!weights_.whole(weight)) kernel.first_element = first_element(weight);
-  return kernel;
+  return between("take columns", GpuWork::take_columns, weight,
+                 whole(weight, Access::read, Role::input),
+                 {place.columns, Access::write, Role::output, type, weight}, shares_here(weight));
 }
 
 GpuKernel SelectedColumns::into_weight(std::uint32_t weight, const Place& place) const {
   const ElementType type = job_.row(weight).weight.type;
-  GpuKernel kernel = between(
-      "put columns", GpuWork::put_columns, weight, whole(weight, Access::read_write, Role::output),
-      {place.columns, Access::read, Role::input, type, weight}, shares_here(weight));
-  if (!weights_.whole(weight)) kernel.first_element = first_element(weight);
-  return kernel;
+  return between("put columns", GpuWork::put_columns, weight,
+                 whole(weight, Access::read_write, Role::output),
+                 {place.columns, Access::read, Role::input, type, weight}, shares_here(weight));
 }
 
 /// Of the columns there, by those in `gradients_`.
@@ -259,7 +256,6 @@ Op SelectedColumns::take(const GradientShare& share) {
   kernels.push_back(between("take columns", GpuWork::take_columns, share.weight,
                             {share.on_gpu, Access::read, Role::input, type, share.weight},
                             {mine, Access::write, Role::output, type, share.weight}, 1));
-  kernels.back().first_element = first_element(share.weight);
   Op there = machine_.run(rank_, kernels, known, stream_);
   if (ways > 1)
     there = machine_.collective(rank_, job_.gather_group(rank_, share.weight),
