@@ -35,9 +35,19 @@ bool has_words(const std::string& name, const std::string& words) {
   throw description::ScenarioError({{"", 0, 0, path, std::move(message), std::move(hint)}});
 }
 
+/// Whether kernels of the type's state spaces multiply by the matrix behind them, so that PEFT
+/// refuses an adapter of it.
+///   Source  PEFT, tuners/tuners_utils.py: _check_lora_target_modules_mamba
+bool is_fused_output(const Model& model, const WeightTensor& weight) {
+  const std::string& type = model.architecture.model_type;
+  return (type == "falcon_h1" || type == "nemotron_h") &&
+         last_word(module_of(weight)) == "out_proj";
+}
+
 /// Experts of a layer in one tensor are no module of their own, and have no adapters.
-bool may_have_adapter(const WeightTensor& weight) {
-  return weight.multiplies_in_block() && weight.shape.size() == 2;
+bool may_have_adapter(const Model& model, const WeightTensor& weight) {
+  return weight.multiplies_in_block() && weight.shape.size() == 2 &&
+         !is_fused_output(model, weight);
 }
 
 // ---- What is frozen
@@ -93,15 +103,22 @@ std::vector<bool> targets_of(const Model& model, const std::vector<std::string>&
     bool found = false;
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const WeightTensor& weight = model.weights[i];
-      if (!may_have_adapter(weight)) continue;
+      if (!may_have_adapter(model, weight)) continue;
       const bool named = all || (attention ? weight.multiplies_in_attention()
                                            : ends_with_words(module_of(weight), name));
       if (named) found = targets[i] = true;
     }
     if (found) continue;
+    if (name == "out_proj" &&
+        std::any_of(model.weights.begin(), model.weights.end(),
+                    [&](const auto& one) { return is_fused_output(model, one); }))
+      refuse("training.lora.targets",
+             "PEFT gives out_proj of " + model.architecture.model_type +
+                 " no adapter, as kernels of its state spaces multiply by the matrix themselves",
+             "leave it out; all_linear does");
     std::set<std::string> known{description::all_linear_targets, description::attention_targets};
     for (const WeightTensor& weight : model.weights)
-      if (may_have_adapter(weight)) known.insert(last_word(module_of(weight)));
+      if (may_have_adapter(model, weight)) known.insert(last_word(module_of(weight)));
     const bool could_be_modules =
         model.stacks_experts() && refusal(model.architecture, ExpertLayout::separate).empty();
     refuse("training.lora.targets",

@@ -4,9 +4,11 @@
 #include "models/program/formats.hpp"
 #include "scenarios/description/errors.hpp"
 #include "tests/models/configs.hpp"
+#include "tests/models/type_configs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 #include <stdexcept>
 
 namespace spillway::models {
@@ -96,6 +98,18 @@ TEST(Adapters, KeepThePromisesOfAStepProgram) {
             EXPECT_NO_THROW(check(build_step_program(model, workload_of(training, fused))))
                 << config << targets;
           }
+}
+
+// PEFT refuses out_proj of Mamba 2 in types whose kernels multiply by it themselves.
+TEST(Adapters, LeaveOutWhatKernelsOfStateSpacesMultiplyBy) {
+  const Model plain = from_config(config_of("nemotron_h"));
+  const Model model = as_trained(plain, lora({"all_linear"}));
+  std::set<std::string> names;
+  for (const WeightTensor& weight : model.weights)
+    if (weight.adapter && weight.layer == 1) names.insert(weight.name);
+  EXPECT_THAT(names, testing::ElementsAre("backbone.layers.0.mixer.in_proj.weight"));
+  EXPECT_THAT(complaint_about(plain, lora({"out_proj"})),
+              testing::HasSubstr("PEFT gives out_proj of nemotron_h no adapter"));
 }
 
 // Of one block of tiny_llama, 16 tokens: query and output 64 x 64, key and value 64 x 32, three
