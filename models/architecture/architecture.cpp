@@ -55,7 +55,7 @@ void settle(ConfigKeys& keys, Architecture& a, const char* heads_key) {
     const BlockShape& own = traits.shape;
     const std::uint64_t heads = own.heads > 0 ? own.heads : a.heads;
     const std::uint64_t kv_heads = own.kv_heads > 0 ? own.kv_heads : a.kv_heads;
-    if (traits.mixer != Mixer::attention || heads % kv_heads == 0) continue;
+    if (!attends(traits.mixer) || heads % kv_heads == 0) continue;
     keys.complain("", "a block has " + std::to_string(kv_heads) +
                           " key and value heads, which do "
                           "not divide its " +
@@ -114,12 +114,13 @@ Architecture Architecture::of_block(const BlockTraits& traits) const {
 }
 
 std::vector<std::pair<const char*, std::uint64_t>> Architecture::shared_by_ranks() const {
-  std::uint64_t all_heads = 0, all_kv_heads = 0, columns = 0;
+  std::uint64_t all_heads = 0, all_kv_heads = 0, columns = 0, channels = 0;
   const auto add = [&](const Architecture& a, const BlockTraits& traits) {
-    if (traits.mixer == Mixer::attention) {
+    if (attends(traits.mixer)) {
       all_heads = std::gcd(all_heads, a.heads);
       all_kv_heads = std::gcd(all_kv_heads, a.kv_heads);
     }
+    if (traits.mixer == Mixer::short_convolution) channels = a.hidden;
     if (traits.feeds && (!traits.experts || dense_beside_experts))
       columns = std::gcd(columns, a.ffn);
   };
@@ -130,6 +131,7 @@ std::vector<std::pair<const char*, std::uint64_t>> Architecture::shared_by_ranks
           {"feed-forward columns", columns},
           {"heads of linear attention", std::gcd(delta.key_heads, delta.value_heads)},
           {"heads and groups of the state space", std::gcd(state_space.heads, state_space.groups)},
+          {"channels of short convolutions", channels},
           {"columns of an expert", expert_ffn},
           {"columns of the shared experts", shared_ffn}};
 }

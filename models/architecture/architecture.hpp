@@ -75,10 +75,18 @@ struct StateSpace {
   std::uint64_t kernel = 0;             ///< tokens that the convolution sees
   std::uint64_t chunk = 0;              ///< tokens that are taken at once
   bool convolution_bias = false;
-  bool bias = false;  ///< of both projections
+  bool bias = false;         ///< of the projection before it
+  bool output_bias = false;  ///< of the one behind it
+  bool norm = true;  ///< its output is normed by its gate; else the gate alone multiplies it
 
   std::uint64_t width() const { return heads * head_dim; }
   std::uint64_t mixed_width() const { return width() + 2 * groups * state; }
+};
+
+/// A convolution over the latest tokens of each channel, between two gates (LFM2).
+struct ShortConvolution {
+  std::uint64_t kernel = 0;  ///< tokens that it sees
+  bool bias = false;         ///< of it and of both projections
 };
 
 /// What each of a token's experts counts.
@@ -96,7 +104,20 @@ constexpr bool keeps_logits(RouterRule rule) {
 }
 
 /// What mixes the tokens of a block.
-enum class Mixer { attention, delta_rule, state_space, none };
+enum class Mixer {
+  attention,
+  delta_rule,
+  state_space,
+  attention_and_state_space,  ///< both of the same input, added (Falcon-H1)
+  short_convolution,
+  none
+};
+constexpr bool attends(Mixer mixer) {
+  return mixer == Mixer::attention || mixer == Mixer::attention_and_state_space;
+}
+constexpr bool has_state_space(Mixer mixer) {
+  return mixer == Mixer::state_space || mixer == Mixer::attention_and_state_space;
+}
 
 /// Sizes of a block that differ from the architecture's; 0: they do not.
 struct BlockShape {
@@ -132,8 +153,9 @@ struct Architecture {
   std::uint64_t value_dim = 0;  ///< of a value head where it differs from head_dim; 0: the same
   LatentAttention latent;
   TokenIndex index;
-  StateSpace state_space;     ///< likewise
-  DeltaRule delta;            ///< of the blocks whose mixer it is
+  DeltaRule delta;         ///< of the blocks whose mixer it is
+  StateSpace state_space;  ///< likewise
+  ShortConvolution short_convolution;
   std::uint64_t ffn = 0;      ///< of blocks without experts
   bool gated_ffn = false;     ///< gate and up projections (SwiGLU, GEGLU)
   std::uint64_t experts = 0;  ///< 0: dense

@@ -87,8 +87,19 @@ void ModelWriter::state_space(const std::string& prefix) {
     weight(prefix + "conv1d.bias", WeightKind::bias, {s.mixed_width()}, Cut::columns);
   linear(prefix + "in_proj", WeightKind::query, a.hidden, s.width() + s.mixed_width() + s.heads,
          Cut::columns, s.bias);
-  weight(prefix + "norm.weight", WeightKind::mixer_norm, {s.width()}, Cut::columns);
-  linear(prefix + "out_proj", WeightKind::attention_output, s.width(), a.hidden, Cut::rows, s.bias);
+  if (s.norm) weight(prefix + "norm.weight", WeightKind::mixer_norm, {s.width()}, Cut::columns);
+  linear(prefix + "out_proj", WeightKind::attention_output, s.width(), a.hidden, Cut::rows,
+         s.output_bias);
+}
+
+/// LFM2's names.
+void ModelWriter::short_convolution(const std::string& prefix) {
+  const Architecture& a = here();
+  const ShortConvolution& c = a.short_convolution;
+  weight(prefix + "conv.weight", WeightKind::convolution, {a.hidden, 1, c.kernel}, Cut::columns);
+  if (c.bias) weight(prefix + "conv.bias", WeightKind::bias, {a.hidden}, Cut::columns);
+  linear(prefix + "in_proj", WeightKind::query, a.hidden, 3 * a.hidden, Cut::columns, c.bias);
+  linear(prefix + "out_proj", WeightKind::attention_output, a.hidden, a.hidden, Cut::rows, c.bias);
 }
 
 void ModelWriter::attention(const std::string& prefix, bool relative_positions) {
@@ -157,10 +168,13 @@ void ModelWriter::shared_experts(const std::string& prefix) {
   const ExpertNames& n = names_.experts;
   const std::string part = prefix + n.shared;
   const bool bias = a.expert_bias;
-  if (a.gated_ffn)
-    linear(part + "gate_proj", WeightKind::shared_gate, a.hidden, a.shared_ffn, Cut::columns, bias);
-  linear(part + "up_proj", WeightKind::shared_up, a.hidden, a.shared_ffn, Cut::columns, bias);
-  linear(part + "down_proj", WeightKind::shared_down, a.shared_ffn, a.hidden, Cut::rows, bias);
+  const bool both = a.gated_ffn && n.shared_gate_matrix.empty();
+  if (a.gated_ffn && !both)
+    linear(part + n.shared_gate_matrix, WeightKind::shared_gate, a.hidden, a.shared_ffn,
+           Cut::columns, bias);
+  linear(part + n.shared_up, WeightKind::shared_up, a.hidden,
+         both ? 2 * a.shared_ffn : a.shared_ffn, Cut::columns, bias);
+  linear(part + n.shared_down, WeightKind::shared_down, a.shared_ffn, a.hidden, Cut::rows, bias);
   if (a.shared_gate)
     linear(prefix + n.shared_gate, WeightKind::shared_router, a.hidden, 1, Cut::none, false);
 }
@@ -209,7 +223,7 @@ void ModelWriter::experts(const std::string& block) {
   }
   const std::uint64_t all = model_.parameters.value() - before;
   idle_ += all / a.experts * (a.experts - a.experts_per_token);
-  if (a.shared_ffn > 0) shared_experts(prefix);
+  if (a.shared_ffn > 0) shared_experts(n.shared_outside ? block : prefix);
 }
 
 void ModelWriter::first_norms(const std::string& block) {
@@ -231,8 +245,9 @@ void ModelWriter::second_norms(const std::string& block) {
 
 void ModelWriter::mix(const std::string& block) {
   const Mixer mixer = here().here.mixer;
-  if (mixer == Mixer::attention) attention(block + names_.attention_prefix, false);
-  if (mixer == Mixer::state_space) state_space(block + names_.attention_prefix);
+  if (attends(mixer)) attention(block + names_.attention_prefix, false);
+  if (has_state_space(mixer)) state_space(block + names_.state_space_prefix);
+  if (mixer == Mixer::short_convolution) short_convolution(block + names_.convolution_prefix);
   if (mixer == Mixer::delta_rule) linear_attention(block + names_.delta_prefix);
 }
 

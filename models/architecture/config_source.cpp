@@ -42,6 +42,7 @@ constexpr Alias aliases[] = {
     {"llava_qwen", "qwen2"},
     {"idefics3", "llama"},
     {"smolvlm", "llama"},
+    {"lfm2_vl", "lfm2"},
     {"voxtral", "llama"},
     {"mistral3", "mistral"},
     {"pixtral", "mistral"},

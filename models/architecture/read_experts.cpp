@@ -183,19 +183,6 @@ WeightNames sparse_block_names(const Architecture& a) {
   return n;
 }
 
-WeightNames granite_moe_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
-  n.experts.prefix = "block_sparse_moe.";
-  n.experts.router = "router.layer";
-  n.experts.inside.clear();
-  n.experts.gate.clear();
-  n.experts.up = "input_linear.weight";
-  n.experts.down = "output_linear.weight";
-  n.experts.stacked = true;
-  n.experts.shared = "shared_mlp.";
-  return n;
-}
-
 WeightNames dbrx_names(const Architecture&) {
   WeightNames n;
   n.tokens = "transformer.wte.weight";
@@ -252,5 +239,22 @@ constexpr TypeReader expert_types[] = {
 }  // namespace
 
 std::span<const TypeReader> expert_readers() { return expert_types; }
+
+WeightNames granite_moe_names(const Architecture& a) {
+  WeightNames n = llama_names(a);
+  n.experts.prefix = "block_sparse_moe.";
+  n.experts.router = "router.layer";
+  n.experts.inside.clear();
+  n.experts.gate.clear();
+  n.experts.up = "input_linear.weight";
+  n.experts.down = "output_linear.weight";
+  n.experts.stacked = true;
+  n.experts.shared = "shared_mlp.";
+  n.experts.shared_outside = true;
+  n.experts.shared_gate_matrix.clear();
+  n.experts.shared_up = "input_linear";
+  n.experts.shared_down = "output_linear";
+  return n;
+}
 
 }  // namespace spillway::models

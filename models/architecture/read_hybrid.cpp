@@ -219,7 +219,7 @@ void read_state_space(ConfigKeys& keys, Architecture& a) {
   s.kernel = keys.count("conv_kernel", 4);
   s.chunk = keys.count("chunk_size", 128);
   s.convolution_bias = keys.flag("use_conv_bias", true);
-  s.bias = keys.flag("use_bias", false);
+  s.bias = s.output_bias = keys.flag("use_bias", false);
   if (s.heads % s.groups != 0)
     keys.complain("n_groups", std::to_string(s.groups) + " does not divide the " +
                                   std::to_string(s.heads) + " heads");
@@ -249,7 +249,8 @@ WeightNames nemotron_h_names(const Architecture&) {
   WeightNames n;
   n.tokens = "backbone.embeddings.weight";
   n.block_prefix = "backbone.layers.";
-  n.attention_prefix = n.feed_forward_prefix = n.experts.prefix = "mixer.";
+  n.attention_prefix = n.state_space_prefix = "mixer.";
+  n.feed_forward_prefix = n.experts.prefix = "mixer.";
   n.qkv = {
       {"q_proj", WeightKind::query}, {"k_proj", WeightKind::key}, {"v_proj", WeightKind::value}};
   n.attention_output = "o_proj";

@@ -23,6 +23,8 @@ constexpr const char* linear = "a block of linear attention";
 constexpr const char* recurrent = "a recurrent block";
 constexpr const char* indexed = "attention to tokens that an indexer chooses";
 constexpr std::string_view with_delta_rule = "qwen3_next qwen3_5_text qwen3_5_moe_text ";
+constexpr std::string_view with_state_spaces = "granitemoehybrid bamba falcon_h1 ";
+constexpr std::string_view with_convolutions = "lfm2 lfm2_moe ";
 constexpr const char* compressed = "attention to compressed tokens";
 constexpr const char* unequal = "blocks whose heads or widths differ from each other";
 constexpr const char* no_language = "a model that is no language model";
@@ -32,11 +34,8 @@ constexpr Row types[] = {
     {"mamba2", state_space},
     {"falcon_mamba", state_space},
     {"jamba", state_space},
-    {"bamba", state_space},
     {"zamba", state_space},
     {"zamba2", state_space},
-    {"falcon_h1", state_space},
-    {"granitemoehybrid", state_space},
     {"plamo2", state_space},
     {"minimax", linear},
     {"minimax_text_01", linear},
@@ -47,7 +46,6 @@ constexpr Row types[] = {
     {"rwkv7", recurrent},
     {"recurrent_gemma", recurrent},
     {"xlstm", recurrent},
-    {"lfm2", "a block of short convolutions"},
     {"deepseek_v4", compressed},
     {"gemma3n", "a block with alternating updates (AltUp) and embeddings of its own"},
     {"vit", no_language},
@@ -64,24 +62,25 @@ constexpr Row keys_of_blocks[] = {
     {"linear_num_value_heads", linear, with_delta_rule},
     {"linear_conv_kernel_dim", linear, with_delta_rule},
     {"linear_attn_config", linear},
-    {"mamba_d_state", state_space},
+    {"mamba_d_state", state_space, with_state_spaces},
     {"mamba_num_heads", state_space, "nemotron_h "},
     {"ssm_state_size", state_space, "nemotron_h "},
     {"ssm_cfg", state_space},
     {"hybrid_override_pattern", state_space, "nemotron_h "},
     {"compress_ratios", compressed},
     {"index_topk", indexed, "deepseek_v32 glm_moe_dsa "},
-    {"conv_L_cache", "a block of short convolutions"},
+    {"conv_L_cache", "a block of short convolutions", with_convolutions},
     {"global_head_dim", unequal, "gemma4_text "},
     {"swa_num_key_value_heads", unequal, "mimo_v2_flash "},
     {"block_configs", unequal, "nemotron-nas "},
 };
 
 constexpr Row layer_kinds[] = {
-    {"linear_attention", linear, with_delta_rule},
-    {"mamba", state_space},
+    {"linear_attention", linear,
+     "qwen3_next qwen3_5_text qwen3_5_moe_text granitemoehybrid bamba "},
+    {"mamba", state_space, with_state_spaces},
     {"recurrent", recurrent},
-    {"conv", "a block of short convolutions"},
+    {"conv", "a block of short convolutions", with_convolutions},
 };
 
 }  // namespace

@@ -183,8 +183,9 @@ WeightNames megatron_names(const std::string& attention_prefix) {
 }
 
 std::vector<std::span<const TypeReader>> all_readers() {
-  return {llama_readers(), gemma_readers(),    expert_readers(), latent_readers(), hybrid_readers(),
-          gpt_readers(),   parallel_readers(), remote_readers(), encoder_readers()};
+  return {llama_readers(),  gemma_readers(),     expert_readers(), latent_readers(),
+          hybrid_readers(), recurrent_readers(), gpt_readers(),    parallel_readers(),
+          remote_readers(), encoder_readers()};
 }
 
 const TypeReader* reader_named(const std::string& type) {

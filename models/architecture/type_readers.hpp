@@ -22,6 +22,7 @@ std::span<const TypeReader> gemma_readers();
 std::span<const TypeReader> expert_readers();
 std::span<const TypeReader> latent_readers();
 std::span<const TypeReader> hybrid_readers();
+std::span<const TypeReader> recurrent_readers();
 std::span<const TypeReader> gpt_readers();
 std::span<const TypeReader> parallel_readers();
 std::span<const TypeReader> remote_readers();
@@ -79,6 +80,8 @@ void note_prediction_heads(ConfigKeys& keys, Architecture& a, const char* count_
 WeightNames llama_names(const Architecture& architecture);
 /// Llama's, and one shared expert (Qwen 2 to 3.5).
 WeightNames qwen_moe_names(const Architecture& architecture);
+/// Granite's, whose experts, and what all tokens use, have gate and up in one matrix.
+WeightNames granite_moe_names(const Architecture& architecture);
 /// GPT-2's names, which many took over: blocks transformer.h with attn, mlp, ln_1 and ln_2.
 WeightNames gpt_names();
 /// Megatron's names of a block: one matrix for query, key and value, dense, h_to_4h.

@@ -29,6 +29,9 @@ struct ExpertNames {
   bool stacked = false;       ///< a tensor has all experts; without `gate` gate and up are one
   bool inputs_first = false;  ///< stacked as [experts, inputs, outputs]; else outputs first
   std::string shared = "shared_experts.";
+  bool shared_outside = false;  ///< it stands behind the block's prefix, not behind that of experts
+  std::string shared_gate_matrix = "gate_proj";  ///< empty: gate and up are one, `shared_up`
+  std::string shared_up = "up_proj", shared_down = "down_proj";
   std::string shared_gate = "shared_expert_gate";
   std::string latent_in = "fc1_latent_proj", latent_out = "fc2_latent_proj";
   std::string router_norm = "router.scale";              ///< where Architecture::router_scales
@@ -51,6 +54,8 @@ struct WeightNames {
   std::string attention_output;
   std::string delta_prefix = "linear_attn.";
   bool delta_in_parts = false;  ///< its projections are four matrices instead of two
+  std::string state_space_prefix = "mamba.";
+  std::string convolution_prefix = "conv.";
   std::string feed_forward_prefix;
   std::string gate;  ///< empty: gate and up are one matrix, `gated_up`
   std::string gated_up;

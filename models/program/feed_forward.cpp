@@ -5,11 +5,6 @@
 
 namespace spillway::models {
 
-namespace {
-
-/// product = silu(gate) * up in one kernel each way: silu(gate) is computed again, and the
-/// gradients take the place of gate and up.
-///   Source  Liger Kernel, ops/swiglu.py
 Value fused_gated_product(Tape& tape, const std::string& prefix, Value gate, Value up) {
   const Value product = tape.value(prefix + ".product", tape.elements(gate));
   tape.add(
@@ -25,6 +20,8 @@ Value fused_gated_product(Tape& tape, const std::string& prefix, Value gate, Val
   });
   return product;
 }
+
+namespace {
 
 /// product = silu(gate) * up; saves gate, up and silu(gate), as an unfused implementation does.
 Value gated_product(Tape& tape, const std::string& prefix, Value gate, Value up) {

@@ -128,8 +128,18 @@ Value block(Tape& tape, std::uint32_t layer, Value hidden, BlockCall& call) {
   own.chosen = &call.chosen;
   own.relative_positions = relative_table(tape.model(), layer);
   const auto attend = [&](Value x) {
-    return call.traits.mixer == Mixer::attention ? attention_half(tape, weights, own, x)
-                                                 : linear_attention(tape, weights, x);
+    switch (call.traits.mixer) {
+      case Mixer::attention:
+        return attention_half(tape, weights, own, x);
+      case Mixer::short_convolution:
+        return short_convolution(tape, weights, x);
+      case Mixer::attention_and_state_space: {
+        const Value attended = attention_half(tape, weights, own, x);
+        return sum(tape, "mixer.sum", attended, linear_attention(tape, weights, x));
+      }
+      default:
+        return linear_attention(tape, weights, x);
+    }
   };
   const auto feed = [&](Value x) { return feed_forward(tape, weights, x); };
   if (tape.architecture().is_parallel()) {

@@ -67,7 +67,7 @@ Projected project_scan(Tape& tape, const LayerWeights& weights, const Scan& scan
   Projected p{tape.value("mixer.mixed", rows * scan.mixed),
               tape.value("mixer.gate", rows * scan.values),
               {}};
-  const Linear& first = weights.of(WeightKind::query).front();
+  const Linear& first = weights.of(WeightKind::query).back();  // behind what attention has
   const auto& rates = weights.of(WeightKind::rates);
   if (rates.empty()) {
     p.rates.push_back(tape.value("mixer.rates", rows * scan.heads));
@@ -178,19 +178,49 @@ Value gated_norm(Tape& tape, const LayerWeights& weights, std::uint64_t width, V
   return y;
 }
 
+/// What the recurrence makes, times silu of the gate, normed where the type norms it.
+Value gate_output(Tape& tape, const LayerWeights& weights, const Scan& scan, Value x, Value gate) {
+  return weights.has(WeightKind::mixer_norm) ? gated_norm(tape, weights, scan.normed, x, gate)
+                                             : fused_gated_product(tape, "mixer", gate, x);
+}
+
+Value multiplied(Tape& tape, const char* name, Value x, Value y) {
+  const Value product = tape.value(name, tape.elements(x));
+  elementwise(tape, name,
+              {OperatorFunction::element_product, OperatorFunction::element_product_backward},
+              {x, y}, {product}, {x.tensor, y.tensor});
+  return product;
+}
+
+/// `x` by the matrix behind what mixes tokens.
+Value leave_mixer(Tape& tape, const LayerWeights& weights, Value x, std::uint64_t width) {
+  const Value output = tape.value("mixer.projection", tape.tokens() * tape.architecture().hidden);
+  matmul(tape, "mixer.projection", x, weights.of(WeightKind::attention_output).back(),
+         tape.tokens(), width, {output});
+  return leave_split(tape, output);
+}
+
 }  // namespace
 
+Value short_convolution(Tape& tape, const LayerWeights& weights, Value x) {
+  const std::uint64_t rows = tape.tokens(), hidden = tape.architecture().hidden;
+  const std::uint64_t width = tape.split(hidden);
+  const Value before = tape.value("mixer.gate_before", rows * width);
+  const Value behind = tape.value("mixer.gate_behind", rows * width);
+  const Value input = tape.value("mixer.input", rows * width);
+  matmul(tape, "mixer.in", enter_split(tape, x), weights.of(WeightKind::query).front(), rows,
+         hidden, {before, behind, input});
+  const Value convolved = convolve(tape, weights, multiplied(tape, "mixer.gated", before, input));
+  return leave_mixer(tape, weights, multiplied(tape, "mixer.output", behind, convolved), width);
+}
+
 Value linear_attention(Tape& tape, const LayerWeights& weights, Value x) {
-  const Architecture& a = tape.architecture();
-  const Scan scan = a.here.mixer == Mixer::state_space ? state_space_scan(tape) : delta_scan(tape);
+  const Scan scan =
+      has_state_space(tape.architecture().here.mixer) ? state_space_scan(tape) : delta_scan(tape);
   Projected p = project_scan(tape, weights, scan, enter_split(tape, x));
   p.mixed = convolve(tape, weights, p.mixed);
   const Value scanned = recur(tape, weights, scan, p);
-  const Value normed = gated_norm(tape, weights, scan.normed, scanned, p.gate);
-  const Value output = tape.value("mixer.projection", tape.tokens() * a.hidden);
-  matmul(tape, "mixer.projection", normed, weights.of(WeightKind::attention_output).front(),
-         tape.tokens(), scan.values, {output});
-  return leave_split(tape, output);
+  return leave_mixer(tape, weights, gate_output(tape, weights, scan, scanned, p.gate), scan.values);
 }
 
 }  // namespace spillway::models

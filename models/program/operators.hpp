@@ -69,6 +69,10 @@ void elementwise(Tape& tape, std::string_view name, BothWays functions,
                  std::vector<TensorId> saved);
 /// y = x + dropout(f); saves the mask, one byte an element, when there is dropout.
 Value residual(Tape& tape, std::string_view name, Value x, Value f);
+/// silu(gate) * up in one kernel each way: silu(gate) is computed again, and the gradients take the
+/// place of gate and up.
+///   Source  Liger Kernel, ops/swiglu.py
+Value fused_gated_product(Tape& tape, const std::string& prefix, Value gate, Value up);
 /// y = x + f
 Value sum(Tape& tape, std::string_view name, Value x, Value f);
 /// Dropout of `x` where it lies.
@@ -117,6 +121,12 @@ Value attention_half(Tape& tape, const LayerWeights& weights, const AttentionHal
 /// whole on each rank.
 ///   Source  Gated Delta Networks (2024), 3.3; Mamba 2 (2024), 6 and 7
 Value linear_attention(Tape& tape, const LayerWeights& weights, Value x);
+
+/// A convolution over the latest tokens of each channel between two gates, all three of one
+/// projection: gate (kernel * (gate x)). Saved is the input of each of the three. Its output, whole
+/// on each rank.
+///   Source  LFM2 Technical Report (2025), 2.2; causal_conv1d
+Value short_convolution(Tape& tape, const LayerWeights& weights, Value x);
 
 /// Scores each earlier token by narrow heads and chooses some; their int32 numbers, a list a token.
 /// The scores learn by a loss of their own, which reaches neither `x` nor `latent`.

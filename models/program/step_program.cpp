@@ -118,8 +118,8 @@ class WorkloadCheck {
     const char* const what = a_.is_diffusion()            ? "a diffusion model"
                              : a_.stack != Stack::decoder ? "an encoder"
                              : a_.index.chosen > 0        ? "attention to chosen tokens"
-                             : recurs                     ? "states that go from token to token"
-                                                          : nullptr;
+                             : recurs ? "states or convolutions that go from token to token"
+                                      : nullptr;
     if (what)
       complain("parallel.context",
                a_.name + " has " + what + ", whose samples this version does not share");

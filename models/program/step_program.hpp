@@ -169,6 +169,7 @@ enum class OperatorFunction {
   choose_tokens,           ///< index query, index key, shares of heads, chosen tokens
   choose_tokens_backward,  ///< the same; g.query, g.key, g.shares, of a loss of its own
   convolution,             ///< x, kernels, y: over the latest tokens of each channel, activated
+                           ///< unless gates are around it
   convolution_backward,    ///< g.y, x, kernels, w.kernels, g.x
   delta_rule,              ///< query, key and value in one, rates, decay (two), decays, inverses, y
   delta_rule_backward,     ///< g.y, then as forward but y, w.decay (two), g.mixed, g.rates
@@ -178,27 +179,29 @@ enum class OperatorFunction {
   gated_norm_backward,     ///< g.y, x, gate, statistics, weight, w.weight, g.x, g.gate
   output_gate,             ///< x, gate, y = x sigmoid(gate)
   output_gate_backward,    ///< g.y, x, gate, g.x, g.gate
-  scale_shares,            ///< shares of a token's experts, a factor an expert, scaled
-  scale_shares_backward,   ///< g.scaled, shares, factors, w.factors, g.shares
-  soft_cap,                ///< x, y = c tanh(x / c)
-  soft_cap_backward,       ///< g.y, y, g.x
-  weighing,                ///< x, a weight a row, y
-  weighing_backward,       ///< g.y, x, weights, g.x, g.weights
-  join_key,                ///< each head's own part, the part of all heads, keys
-  join_key_backward,       ///< g.keys, g.own, g.shared
-  modulation,              ///< x, modulation, y: adaLN's scale and shift of x, or its gate
-  modulation_backward,     ///< g.y, x, modulation, g.x, g.modulation
-  squared_loss,            ///< predicted, noise
-  squared_loss_backward,   ///< noise, predicted, which its gradient replaces
-  all_reduce,              ///< what is summed
-  all_gather,              ///< this rank's part, those of all
-  reduce_scatter,          ///< what is summed, this rank's tokens of the sum
-  context_all_to_all,      ///< what goes to the context group's ranks, what comes from them
-  ring_shift,              ///< what goes to the next context rank, what comes from the one before
-  all_to_all,              ///< what goes to the group's ranks, what comes from them
-  cpu_experts,             ///< x, shares, output
-  cpu_experts_backward,    ///< g.output, x, shares, g.x, g.shares
-  update,                  ///< weight, w.weight, then its states
+  element_product,         ///< x, y, x times y
+  element_product_backward,  ///< g.product, x, y, g.x, g.y
+  scale_shares,              ///< shares of a token's experts, a factor an expert, scaled
+  scale_shares_backward,     ///< g.scaled, shares, factors, w.factors, g.shares
+  soft_cap,                  ///< x, y = c tanh(x / c)
+  soft_cap_backward,         ///< g.y, y, g.x
+  weighing,                  ///< x, a weight a row, y
+  weighing_backward,         ///< g.y, x, weights, g.x, g.weights
+  join_key,                  ///< each head's own part, the part of all heads, keys
+  join_key_backward,         ///< g.keys, g.own, g.shared
+  modulation,                ///< x, modulation, y: adaLN's scale and shift of x, or its gate
+  modulation_backward,       ///< g.y, x, modulation, g.x, g.modulation
+  squared_loss,              ///< predicted, noise
+  squared_loss_backward,     ///< noise, predicted, which its gradient replaces
+  all_reduce,                ///< what is summed
+  all_gather,                ///< this rank's part, those of all
+  reduce_scatter,            ///< what is summed, this rank's tokens of the sum
+  context_all_to_all,        ///< what goes to the context group's ranks, what comes from them
+  ring_shift,                ///< what goes to the next context rank, what comes from the one before
+  all_to_all,                ///< what goes to the group's ranks, what comes from them
+  cpu_experts,               ///< x, shares, output
+  cpu_experts_backward,      ///< g.output, x, shares, g.x, g.shares
+  update,                    ///< weight, w.weight, then its states
 };
 
 /// Rows x columns x inner of a GEMM, `batch` of them: out[m,n] = a[m,k] b[k,n]
