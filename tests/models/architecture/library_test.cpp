@@ -39,9 +39,11 @@ INSTANTIATE_TEST_SUITE_P(
         Published{"gpt-neox-20b", 20'554'567'680}, Published{"gpt-oss-120b", 116'829'156'672},
         Published{"gpt-oss-20b", 20'914'757'184}, Published{"internlm2.5-20b", 19'861'149'696},
         Published{"internlm2.5-7b", 7'737'708'544}, Published{"kimi-k2", 1'026'408'209'408},
-        Published{"llama-2-13b", 13'015'864'320}, Published{"llama-2-70b", 68'976'648'192},
-        Published{"llama-2-7b", 6'738'415'616}, Published{"llama-3.1-405b", 405'853'388'800},
-        Published{"llama-3.1-70b", 70'553'706'496},
+        Published{"granite-4.0-micro", 3'402'836'480}, Published{"lfm2-1.2b", 1'170'340'608},
+        Published{"lfm2-350m", 354'483'968}, Published{"lfm2-8b-a1b", 8'339'929'856},
+        Published{"falcon-h1-0.5b", 521'411'104}, Published{"llama-2-13b", 13'015'864'320},
+        Published{"llama-2-70b", 68'976'648'192}, Published{"llama-2-7b", 6'738'415'616},
+        Published{"llama-3.1-405b", 405'853'388'800}, Published{"llama-3.1-70b", 70'553'706'496},
         Published{"llama-4-maverick-17b-128e", 400'711'848'960},
         Published{"llama-4-scout-17b-16e", 107'769'861'120}, Published{"minicpm-2b", 2'724'880'896},
         Published{"ministral-8b", 8'019'808'256}, Published{"mistral-nemo-12b", 12'247'782'400},
@@ -78,6 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"qwen3.5-35b-a3b", 34'660'610'688},
                     Published{"qwen3.5-122b-a10b", 122'111'526'912},
                     Published{"qwen3.5-397b-a17b", 396'346'350'336},
+                    Published{"granite-4.0-h-micro", 3'191'396'096},
+                    Published{"granite-4.0-h-small", 32'207'337'984},
                     Published{"gemma-4-31b", 30'697'345'280},
                     // a scalar a block, which is a buffer, and 256 rotary factors
                     Published{"gemma-4-26b-a4b", 25'233'142'046 - 30 - 256},
@@ -139,6 +143,45 @@ TEST(LibraryModel, NemotronSuperHasTheSumOfItsBlocks) {
   EXPECT_EQ(from_library("nemotron-super-49b").parameters.value(), halves + 2 * 128256 * h + h);
 }
 
+/// Of Mamba 2 with one group of 128 states and a kernel of 4 with bias, without the norm before it.
+std::uint64_t mamba(std::uint64_t h, std::uint64_t heads, std::uint64_t width) {
+  const std::uint64_t mixed = width + 2 * 128;
+  return h * (width + mixed + heads) + 5 * mixed + 3 * heads + width + width * h;
+}
+
+TEST(LibraryModel, GraniteTinyHasTheSumOfItsTensors) {
+  // 36 state spaces of 48 heads of 64 and 4 of attention, 12 heads of 128 and 4 of keys; in each of
+  // 40 blocks 64 experts of 512 and a shared one of 1024; llama.cpp: 6.94 B
+  const std::uint64_t h = 1536;
+  const std::uint64_t attention = 2 * h * h + 2 * h * 512;
+  const std::uint64_t each = 64 * 3 * h * 512 + 64 * h + 3 * h * 1024 + 2 * h;
+  const std::uint64_t count = from_library("granite-4.0-h-tiny").parameters.value();
+  EXPECT_EQ(count, 36 * mamba(h, 48, 3072) + 4 * attention + 40 * each + 100352 * h + h);
+  EXPECT_NEAR(static_cast<double>(count), 6.94e9, 0.005e9);
+}
+
+TEST(LibraryModel, Lfm2OfMoreBlocksHasTheSumOfItsTensors) {
+  // 22 convolutions of 3 tokens, 8 of attention with 32 heads of 64 and 8 of keys, 10752 columns as
+  // the file says; card: 2.6 B
+  const std::uint64_t h = 2048;
+  const std::uint64_t convolution = 3 * h * h + 3 * h + h * h;
+  const std::uint64_t attention = 2 * h * h + 2 * h * 512 + 2 * 64;
+  const std::uint64_t count = from_library("lfm2-2.6b").parameters.value();
+  EXPECT_EQ(count, 22 * convolution + 8 * attention + 30 * (3 * h * 10752 + 2 * h) + 65536 * h + h);
+  EXPECT_NEAR(static_cast<double>(count), 2.6e9, 0.05e9);
+}
+
+TEST(LibraryModel, BambaHasTheSumOfItsTensors) {
+  // Bamba-9B: 128 heads of 64 and 128 states; attention in 3 blocks of 32; card: 9.78 B
+  const Model model = from_config(R"({"model_type": "bamba", "vocab_size": 128256,
+      "attn_layer_indices": [9, 18, 27], "mamba_d_state": 128})");
+  const std::uint64_t h = 4096;
+  const std::uint64_t attention = 2 * h * h + 2 * h * 1024;
+  EXPECT_EQ(model.parameters.value(), 29 * mamba(h, 128, 8192) + 3 * attention +
+                                          32 * (3 * h * 14336 + 2 * h) + 2 * 128256 * h + h);
+  EXPECT_NEAR(static_cast<double>(model.parameters.value()), 9.78e9, 0.005e9);
+}
+
 std::uint64_t active(const char* name) { return from_library(name).active_parameters.value(); }
 
 TEST(ActiveParameters, LeaveOutTheExpertsThatATokenDoesNotChoose) {
@@ -163,6 +206,12 @@ TEST(ActiveParameters, LeaveOutTheExpertsThatATokenDoesNotChoose) {
   // read latents of 1024
   EXPECT_EQ(active("nemotron-3-nano-30b-a3b"), 31'577'937'344 - 23ull * 122 * 2 * 1856 * 2688);
   EXPECT_EQ(active("nemotron-3-super-120b-a12b"), 120'668'687'360 - 40ull * 490 * 2 * 2688 * 1024);
+  // Granite 4.0 H: 40 blocks of 64 and of 72 experts, 6 and 10 chosen; card: 1 B and 9 B
+  EXPECT_EQ(active("granite-4.0-h-tiny"), 6'939'037'248 - 40ull * 58 * 3 * 512 * 1536);
+  EXPECT_EQ(active("granite-4.0-h-small"), 32'207'337'984 - 40ull * 62 * 3 * 768 * 4096);
+  // LFM2-8B-A1B: 22 blocks of 32 experts, 4 chosen; card: 1.5 B
+  EXPECT_EQ(active("lfm2-8b-a1b"), 8'339'929'856 - 22ull * 28 * 3 * 1792 * 2048);
+  EXPECT_NEAR(static_cast<double>(active("lfm2-8b-a1b")), 1.56e9, 0.005e9);
   // Qwen 3.5: 40 blocks of 256 experts, 8 chosen
   EXPECT_EQ(active("qwen3.5-35b-a3b"), 34'660'610'688 - 40ull * 248 * 3 * 512 * 2048);
 }
