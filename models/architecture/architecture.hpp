@@ -63,6 +63,9 @@ struct DeltaRule {
   std::uint64_t key_heads = 0, value_heads = 0;
   std::uint64_t key_dim = 0, value_dim = 0;  ///< elements of a head
   std::uint64_t kernel = 0;                  ///< tokens that the convolution sees
+  /// Width by way of which decays, one a channel of keys, and the gate of the output come (Kimi
+  /// Linear); 0: a decay a head, and both straight from the hidden states.
+  std::uint64_t rank = 0;
 
   std::uint64_t key_width() const { return key_heads * key_dim; }
   std::uint64_t value_width() const { return value_heads * value_dim; }

@@ -50,10 +50,36 @@ void ModelWriter::token_index(const std::string& prefix) {
   linear(prefix + "weights_proj", WeightKind::index_share, a.hidden, index.heads, Cut::none, false);
 }
 
+/// Kimi Linear's names, as its checkpoint has them.
+void ModelWriter::channel_delta(const std::string& prefix) {
+  const Architecture& a = here();
+  const DeltaRule& d = a.delta;
+  const auto project = [&](const char* name, WeightKind kind, std::uint64_t inputs,
+                           std::uint64_t outputs,
+                           Cut cut) { linear(prefix + name, kind, inputs, outputs, cut, false); };
+  project("q_proj", WeightKind::query, a.hidden, d.key_width(), Cut::columns);
+  project("k_proj", WeightKind::key, a.hidden, d.key_width(), Cut::columns);
+  project("v_proj", WeightKind::value, a.hidden, d.value_width(), Cut::columns);
+  for (const char* name : {"q_conv1d.weight", "k_conv1d.weight"})
+    weight(prefix + name, WeightKind::convolution, {d.key_width(), 1, d.kernel}, Cut::columns);
+  weight(prefix + "v_conv1d.weight", WeightKind::convolution, {d.value_width(), 1, d.kernel},
+         Cut::columns);
+  weight(prefix + "A_log", WeightKind::decay, {1, 1, d.value_heads, 1}, Cut::columns);
+  project("f_a_proj", WeightKind::rates_latent, a.hidden, d.rank, Cut::none);
+  project("f_b_proj", WeightKind::channel_rates, d.rank, d.key_width(), Cut::columns);
+  weight(prefix + "dt_bias", WeightKind::decay, {d.key_width()}, Cut::columns);
+  project("b_proj", WeightKind::rates, a.hidden, d.value_heads, Cut::columns);
+  project("g_a_proj", WeightKind::gate_latent, a.hidden, d.rank, Cut::none);
+  project("g_b_proj", WeightKind::output_gate, d.rank, d.value_width(), Cut::columns);
+  norm(prefix + "o_norm", WeightKind::mixer_norm, d.value_dim);
+  project("o_proj", WeightKind::attention_output, d.value_width(), a.hidden, Cut::rows);
+}
+
 /// Qwen3-Next's names, and those of Qwen 3.5, which keeps each projection by itself.
 void ModelWriter::linear_attention(const std::string& prefix) {
   const Architecture& a = here();
   const DeltaRule& d = a.delta;
+  if (d.rank > 0) return channel_delta(prefix);
   const std::uint64_t mixed = 2 * d.key_width() + d.value_width();
   const auto project = [&](const char* name, WeightKind kind, std::uint64_t outputs) {
     linear(prefix + name, kind, a.hidden, outputs, Cut::columns, false);

@@ -11,15 +11,21 @@ namespace spillway::models {
 namespace {
 
 // In the order of WeightKind.
-constexpr const char* kind_names[] = {
-    "embedding",         "positions",    "query",        "key",           "value",
-    "attention_output",  "ffn_gate",     "ffn_up",       "ffn_down",      "router",
-    "lm_head",           "other_matrix", "query_latent", "key_latent",    "key_value",
-    "shared_gate",       "shared_up",    "shared_down",  "shared_router", "sinks",
-    "router_norm",       "router_scale", "index_query",  "index_key",     "index_norm",
-    "index_share",       "latent_in",    "latent_out",   "output_gate",   "rates",
-    "convolution",       "decay",        "mixer_norm",   "adapter_down",  "adapter_up",
-    "adapter_magnitude", "bias",         "query_norm",   "key_norm",      "norm"};
+constexpr const char* kind_names[] = {"embedding",     "positions",     "query",
+                                      "key",           "value",         "attention_output",
+                                      "ffn_gate",      "ffn_up",        "ffn_down",
+                                      "router",        "lm_head",       "other_matrix",
+                                      "query_latent",  "key_latent",    "key_value",
+                                      "shared_gate",   "shared_up",     "shared_down",
+                                      "shared_router", "sinks",         "router_norm",
+                                      "router_scale",  "index_query",   "index_key",
+                                      "index_norm",    "index_share",   "latent_in",
+                                      "latent_out",    "output_gate",   "gate_latent",
+                                      "rates",         "channel_rates", "rates_latent",
+                                      "convolution",   "decay",         "mixer_norm",
+                                      "adapter_down",  "adapter_up",    "adapter_magnitude",
+                                      "bias",          "query_norm",    "key_norm",
+                                      "norm"};
 
 }  // namespace
 
@@ -56,6 +62,9 @@ bool WeightTensor::multiplies_in_block() const {
     case WeightKind::latent_in:
     case WeightKind::latent_out:
     case WeightKind::output_gate:
+    case WeightKind::gate_latent:
+    case WeightKind::channel_rates:
+    case WeightKind::rates_latent:
       return true;
     default:
       return false;

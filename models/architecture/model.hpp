@@ -43,7 +43,10 @@ enum class WeightKind {
   latent_in,          ///< hidden states to what experts read
   latent_out,         ///< and back
   output_gate,        ///< of linear attention
+  gate_latent,        ///< hidden states to what that gate is made of
   rates,              ///< of linear attention: how much a token is forgotten and learned
+  channel_rates,      ///< the same for each channel of keys
+  rates_latent,       ///< hidden states to what these are made of
   convolution,        ///< a kernel for each channel
   decay,              ///< of linear attention, an element a head
   mixer_norm,         ///< of what linear attention computes

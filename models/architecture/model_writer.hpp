@@ -24,6 +24,7 @@ class ModelWriter {
 
   void attention(const std::string& prefix, bool relative_positions);
   void linear_attention(const std::string& prefix);
+  void channel_delta(const std::string& prefix);
   void state_space(const std::string& prefix);
   void short_convolution(const std::string& prefix);
   void feed_forward(const std::string& prefix);

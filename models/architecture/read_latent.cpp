@@ -1,5 +1,7 @@
 #include "models/architecture/type_readers.hpp"
 
+#include <algorithm>
+
 namespace spillway::models {
 
 namespace {
@@ -137,6 +139,94 @@ void read_dots1(ConfigKeys& keys, Architecture& a) {
   a.router_rule = read_sigmoids(keys, false);
 }
 
+/// What Kimi K3 has besides, under the same model_type, is refused by the key that says so.
+void refuse_kimi_k3(ConfigKeys& keys, ConfigKeys& linear) {
+  const auto refuse = [](ConfigKeys& at, const char* key, bool is_there, const char* what) {
+    if (is_there) at.complain(key, std::string(what) + " cannot be described", "Kimi Linear can");
+  };
+  refuse(keys, "attn_res_block_size", keys.count_or_zero("attn_res_block_size", 0) > 0,
+         "residuals that attend to blocks");
+  refuse(keys, "mla_use_output_gate", keys.flag("mla_use_output_gate", false),
+         "a gate behind latent attention");
+  refuse(keys, "routed_expert_hidden_size", keys.has("routed_expert_hidden_size"),
+         "experts of latents that are normed");
+  refuse(linear, "use_full_rank_gate", linear.flag("use_full_rank_gate", false),
+         "a gate of full rank");
+  refuse(keys, "moe_router_activation_func",
+         keys.text("moe_router_activation_func", "sigmoid") != "sigmoid",
+         "a router that is no sigmoid");
+}
+
+/// Blocks of linear attention by `layer_types`, by two lists that count from 1, or all but every
+/// fourth.
+void place_deltas(ConfigKeys& keys, ConfigKeys& linear, Architecture& a) {
+  if (!make_blocks(keys, a)) return;
+  const std::vector<std::string> types = keys.words("layer_types");
+  const std::vector<std::uint64_t> full = linear.counts("full_attn_layers");
+  const std::vector<std::uint64_t> delta = linear.counts("kda_layers");
+  const bool listed = linear.has("full_attn_layers") && linear.has("kda_layers");
+  if (!types.empty() && types.size() != a.blocks.size())
+    return keys.complain("layer_types", std::to_string(types.size()) + " types for " +
+                                            std::to_string(a.blocks.size()) + " layers");
+  const auto has = [](const std::vector<std::uint64_t>& list, std::uint64_t number) {
+    return std::find(list.begin(), list.end(), number) != list.end();
+  };
+  for (std::size_t i = 0; i < a.blocks.size(); ++i) {
+    const bool attends = !types.empty() ? types[i] == "full_attention"
+                         : listed       ? has(full, i + 1)
+                                        : (i + 1) % 4 == 0;
+    if (types.empty() && listed && attends == has(delta, i + 1))
+      return linear.complain("kda_layers", "layer " + std::to_string(i + 1) +
+                                               " is in both lists, or in none (the first is 1)");
+    if (!types.empty() && !attends && types[i] != "linear_attention" && types[i] != "kda_attention")
+      return keys.complain("layer_types", "a block \"" + types[i] + "\" cannot be described",
+                           "known: full_attention, linear_attention, kda_attention");
+    a.blocks[i].rotary = false;
+    a.blocks[i].mixer = attends ? Mixer::attention : Mixer::delta_rule;
+  }
+}
+
+/// Linear attention that forgets each channel of a key by itself, and latent attention without
+/// positions.
+///   Source  Kimi Linear (2025), 3 and 4
+void read_kimi_linear(ConfigKeys& keys, Architecture& a) {
+  read_rotary(keys, a, {163840, 2304, 9216, 27, 32, 32, 1048576, 1e-5});
+  if (keys.has("model_max_length")) a.max_positions = keys.count("model_max_length", 1048576);
+  read_latents(keys, a, {0, 512, 128, 64}, 128);
+  a.experts = keys.count_or_zero(keys.first_of({"num_experts", "n_routed_experts"}), 256);
+  const char* used = keys.first_of({"num_experts_per_token", "num_experts_per_tok"});
+  a.experts_per_token = a.experts == 0 ? 0 : keys.count(used, 8);
+  a.expert_ffn = keys.count("moe_intermediate_size", 1024);
+  a.shared_ffn = keys.count_or_zero(keys.first_of({"num_shared_experts", "n_shared_experts"}), 1) *
+                 a.expert_ffn;
+  a.router_rule = keys.flag(keys.first_of({"moe_renormalize", "norm_topk_prob"}), true)
+                      ? RouterRule::sigmoid_of_chosen
+                      : RouterRule::other;
+  check_experts(keys, a, used, "num_experts");
+  place_experts(keys, a, keys.count_or_zero("first_k_dense_replace", 1),
+                keys.count("moe_layer_freq", 1));
+  ConfigKeys linear = keys.inside("linear_attn_config");
+  a.delta.key_heads = a.delta.value_heads = linear.count("num_heads", 32);
+  a.delta.key_dim = a.delta.value_dim = a.delta.rank = linear.count("head_dim", 128);
+  a.delta.kernel = linear.count("short_conv_kernel_size", 4);
+  refuse_kimi_k3(keys, linear);
+  place_deltas(keys, linear, a);
+  keys.join(linear);
+  note_prediction_heads(keys, a, "num_nextn_predict_layers");
+}
+
+/// Experts apart as the checkpoint has them.
+WeightNames kimi_linear_names(const Architecture& a) {
+  WeightNames n = llama_names(a);
+  n.delta_prefix = "self_attn.";
+  if (a.expert_layout == ExpertLayout::stacked) return n;
+  n.experts.prefix = "block_sparse_moe.";
+  n.experts.gate = "w1";
+  n.experts.up = "w3";
+  n.experts.down = "w2";
+  return n;
+}
+
 constexpr TypeReader latent_types[] = {
     {"dots1", read_dots1, llama_names},
     {"deepseek", read_deepseek, llama_names},
@@ -145,6 +235,7 @@ constexpr TypeReader latent_types[] = {
     {"deepseek_v32", read_deepseek_v32, llama_names},
     {"glm_moe_dsa", read_glm_dsa, llama_names},
     {"kimi_k2", read_deepseek_v3, llama_names},
+    {"kimi_linear", read_kimi_linear, kimi_linear_names},
     {"minicpm3", read_minicpm3, llama_names},
     {"glm4_moe", read_glm4_moe, llama_names},
     {"glm4_moe_lite", read_deepseek_v3, llama_names},

@@ -39,7 +39,6 @@ constexpr Row types[] = {
     {"plamo2", state_space},
     {"minimax", linear},
     {"minimax_text_01", linear},
-    {"kimi_linear", linear},
     {"rwkv", recurrent},
     {"rwkv5", recurrent},
     {"rwkv6", recurrent},
@@ -60,8 +59,8 @@ constexpr Row types[] = {
 /// Keys that only such blocks have.
 constexpr Row keys_of_blocks[] = {
     {"linear_num_value_heads", linear, with_delta_rule},
-    {"linear_conv_kernel_dim", linear, with_delta_rule},
-    {"linear_attn_config", linear},
+    {"linear_conv_kernel_dim", linear, "qwen3_next qwen3_5_text qwen3_5_moe_text kimi_linear "},
+    {"linear_attn_config", linear, "kimi_linear "},
     {"mamba_d_state", state_space, with_state_spaces},
     {"mamba_num_heads", state_space, "nemotron_h "},
     {"ssm_state_size", state_space, "nemotron_h "},
@@ -77,7 +76,7 @@ constexpr Row keys_of_blocks[] = {
 
 constexpr Row layer_kinds[] = {
     {"linear_attention", linear,
-     "qwen3_next qwen3_5_text qwen3_5_moe_text granitemoehybrid bamba "},
+     "qwen3_next qwen3_5_text qwen3_5_moe_text kimi_linear granitemoehybrid bamba "},
     {"mamba", state_space, with_state_spaces},
     {"recurrent", recurrent},
     {"conv", "a block of short convolutions", with_convolutions},

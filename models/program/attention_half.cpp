@@ -127,7 +127,7 @@ Projections latent_projections(Tape& tape, const LayerWeights& weights, const At
   matmul(tape, prefix + ".key_value", enter_split(tape, normed),
          weights.of(WeightKind::key_value).front(), rows, l.kv_rank, {unrotated, p.value});
   const Value shared = enter_split(tape, rotated);
-  rope(tape, p.query, shared, a.head_dim, l.rotated);
+  if (rotates(a, half.traits)) rope(tape, p.query, shared, a.head_dim, l.rotated);
   p.key = tape.value(prefix + ".key", rows * tape.split(a.kv_width()));
   elementwise(tape, prefix + ".key",
               {OperatorFunction::join_key, OperatorFunction::join_key_backward},

@@ -171,7 +171,8 @@ enum class OperatorFunction {
   convolution,             ///< x, kernels, y: over the latest tokens of each channel, activated
                            ///< unless gates are around it
   convolution_backward,    ///< g.y, x, kernels, w.kernels, g.x
-  delta_rule,              ///< query, key and value in one, rates, decay (two), decays, inverses, y
+  delta_rule,              ///< query, key and value, in one or apart, rates, decay (two), decays,
+                           ///< inverses, y
   delta_rule_backward,     ///< g.y, then as forward but y, w.decay (two), g.mixed, g.rates
   state_space,             ///< mixed, rates, decay (three), decays, y
   state_space_backward,    ///< g.y, then as forward but y, w.decay (three), g.mixed, g.rates

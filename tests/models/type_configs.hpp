@@ -186,6 +186,13 @@ inline constexpr TypeConfig type_configs[] = {
         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
         "vocab_size": 100, "mamba_d_ssm": 48, "mamba_n_heads": 6, "mamba_n_groups": 2,
         "mamba_d_state": 8, "mamba_chunk_size": 8})"},
+    {"kimi_linear", R"({"model_type": "kimi_linear", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100, "q_lora_rank": null,
+        "kv_lora_rank": 24, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16,
+        "num_experts": 4, "num_experts_per_token": 2, "num_shared_experts": 1,
+        "moe_intermediate_size": 32, "first_k_dense_replace": 1, "linear_attn_config":
+        {"num_heads": 4, "head_dim": 8, "short_conv_kernel_size": 4, "kda_layers": [1],
+        "full_attn_layers": [2]}})"},
     {"lfm2", R"({"model_type": "lfm2", "hidden_size": 64, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 2, "block_ff_dim": 140,
         "block_multiple_of": 32, "vocab_size": 100, "full_attn_idxs": [1], "conv_bias": true})"},

@@ -343,10 +343,72 @@ TEST(Lfm2, AdaptsProjectionsOfConvolutionsToo) {
   EXPECT_EQ(adapted("lfm2", "all_linear").size(), 2u + 3 + 4 + 3);
 }
 
+// ---- Kimi Linear
+
+TEST(KimiLinear, ForgetsEachChannelByItself) {
+  // 4 heads of 8: q, k, v of 32, kernels of 4 each; by way of 8 the rates and the gate; 4 and 32
+  // numbers, a rate a head, a norm of 8, out; dense
+  const std::uint64_t delta =
+      3 * (64 * 32 + 32 * 4) + 2 * (64 * 8 + 8 * 32) + 4 + 32 + 64 * 4 + 8 + 32 * 64;
+  const Model model = tiny_model("kimi_linear");
+  EXPECT_EQ(parameters_of(model, 1), delta + 3 * 64 * 96 + 2 * 64);
+  // 4 heads of 24 and values of 16 by way of 24, a shared part of 8; 4 experts and a shared one
+  const std::uint64_t latent = 64 * 96 + 64 * 32 + 24 + 24 * 4 * 32 + 64 * 64;
+  EXPECT_EQ(parameters_of(model, 2), latent + 64 * 4 + 5 * 3 * 64 * 32 + 2 * 64);
+  EXPECT_FALSE(model.architecture.block(1).rotary);
+  EXPECT_THAT(
+      names_of_weights(model),
+      IsSupersetOf(
+          {"model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_conv1d.weight",
+           "model.layers.0.self_attn.A_log", "model.layers.0.self_attn.dt_bias",
+           "model.layers.0.self_attn.f_a_proj.weight", "model.layers.0.self_attn.f_b_proj.weight",
+           "model.layers.0.self_attn.b_proj.weight", "model.layers.0.self_attn.g_a_proj.weight",
+           "model.layers.0.self_attn.g_b_proj.weight", "model.layers.0.self_attn.o_norm.weight",
+           "model.layers.1.self_attn.kv_a_proj_with_mqa.weight",
+           "model.layers.1.mlp.shared_experts.up_proj.weight"}));
+  const Model apart = from_config(config_of("kimi_linear"), ExpertLayout::separate);
+  EXPECT_THAT(shape_of(apart, "model.layers.1.block_sparse_moe.experts.3.w1.weight"),
+              ElementsAre(32, 64));
+}
+
+TEST(KimiLinear, CostsALineOfTheSequence) {
+  // a token and head of 8 by 8: 64 (3 x 8 + 2 x 8) + 3 x 8 x 8
+  const double products = 3 * 64 * 32 + 2 * (64 * 8 + 8 * 32) + 64 * 4 + 32 * 64 + 3 * 64 * 96;
+  const double rule = 4 * (64 * (3 * 8 + 2 * 8) + 3 * 8 * 8);
+  EXPECT_DOUBLE_EQ(forward_flops(tiny_model("kimi_linear"), 1), 2 * tokens * (products + rule));
+}
+
+TEST(KimiLinear, SavesDecaysOfChannelsAndTwoMatricesOfAChunk) {
+  const Model model = tiny_model("kimi_linear");
+  // input, normed; mixed before and behind the convolutions, what rates and gate are made of, rates
+  // of channels and heads, two rows of 64 a head, output, gate, normed; the other half's input,
+  // normed, gate, up, product
+  EXPECT_EQ(saved(model, 1, 2),
+            2 * 64 + 6 * 32 + 2 * 8 + 32 + 4 + 2 * 4 * 64 + 3 * 32 + 2 * 64 + 3 * 96);
+}
+
+TEST(KimiLinear, IsRefusedByTheKeyOfWhatK3HasBesides) {
+  nlohmann::json json = tiny("kimi_linear");
+  json["attn_res_block_size"] = 2;
+  EXPECT_THAT(refusal(json), HasSubstr("attn_res_block_size: residuals that attend to blocks"));
+  json = tiny("kimi_linear");
+  json["linear_attn_config"]["use_full_rank_gate"] = true;
+  EXPECT_THAT(refusal(json), HasSubstr("linear_attn_config.use_full_rank_gate"));
+  json = tiny("kimi_linear");
+  json["linear_attn_config"]["kda_layers"] = {1, 2};
+  EXPECT_THAT(refusal(json), HasSubstr("layer 2 is in both lists, or in none"));
+  json = tiny("kimi_linear");
+  json["layer_types"] = {"linear_attention", "full_attention"};
+  EXPECT_EQ(refusal(json), "");
+  json["layer_types"] = {"rwkv", "full_attention"};
+  EXPECT_THAT(refusal(json), HasSubstr("a block \"rwkv\" cannot be described"));
+}
+
 // ---- All of them
 
 TEST(RecurrentBlocks, KeepThePromisesOfAStepProgram) {
-  for (const char* type : {"granitemoehybrid", "bamba", "falcon_h1", "lfm2", "lfm2_moe"})
+  for (const char* type :
+       {"granitemoehybrid", "bamba", "falcon_h1", "lfm2", "lfm2_moe", "kimi_linear"})
     for (const std::uint64_t ranks : {1, 2})
       for (const bool shares_tokens : {false, true})
         for (const char* targets : {"", "attention", "all_linear"}) {
@@ -366,7 +428,7 @@ TEST(RecurrentBlocks, KeepThePromisesOfAStepProgram) {
 TEST(RecurrentBlocks, AreNotSharedByContextRanks) {
   Workload w = workload();
   w.context = 2;
-  for (const char* type : {"granitemoehybrid", "falcon_h1", "lfm2"})
+  for (const char* type : {"granitemoehybrid", "falcon_h1", "lfm2", "kimi_linear"})
     EXPECT_THROW(build_step_program(tiny_model(type), w), description::ScenarioError) << type;
 }
 

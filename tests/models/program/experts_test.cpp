@@ -87,13 +87,13 @@ TEST_P(BothLayouts, DifferInTensorsByTwoAMatrixAndExpertOfABlock) {
 INSTANTIATE_TEST_SUITE_P(Types, BothLayouts, testing::ValuesIn(separable()),
                          [](const auto& type) { return std::string(type.param.name); });
 
-TEST(Experts, LieApartInTransformers4InTwelveOfTheTypesHere) {
+TEST(Experts, LieApartInTransformers4InThirteenOfTheTypesHere) {
   std::vector<std::string> names;
   for (const TypeConfig& type : separable()) names.emplace_back(type.name);
   EXPECT_THAT(names, testing::UnorderedElementsAre("mixtral", "qwen2_moe", "qwen3_moe", "phimoe",
                                                    "deepseek_v2", "deepseek_v3", "deepseek_v32",
                                                    "dots1", "qwen3_next", "mimo_v2_flash",
-                                                   "nemotron_h", "lfm2_moe"));
+                                                   "nemotron_h", "lfm2_moe", "kimi_linear"));
 }
 
 TEST(Experts, StackedAreAsTransformers5NamesAndShapesThem) {
