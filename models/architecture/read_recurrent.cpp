@@ -85,11 +85,11 @@ std::uint64_t expanded(ConfigKeys& keys, const Architecture& a) {
   return keys.count("mamba_expand", 2) * a.hidden;
 }
 
-/// A model without blocks that have a state space is not described by its sizes.
-void keep_state_space(Architecture& a, const StateSpace& state_space) {
+/// Sizes of a state space say nothing of a model whose blocks have none.
+void read_mamba_of_blocks(ConfigKeys& keys, Architecture& a) {
   if (std::any_of(a.blocks.begin(), a.blocks.end(),
                   [](const BlockTraits& block) { return has_state_space(block.mixer); }))
-    a.state_space = state_space;
+    a.state_space = read_mamba(keys, expanded(keys, a));
 }
 
 /// By the list `layer_types` (transformers 4.5x and 5 call the kinds otherwise); false: none.
@@ -120,7 +120,6 @@ void read_granite_hybrid(ConfigKeys& keys, Architecture& a) {
   } else {
     a.ffn = shared;
   }
-  const StateSpace state_space = read_mamba(keys, expanded(keys, a));
   constexpr const char* positions = "position_embedding_type";
   const std::string kind = keys.text(positions, "nope");
   if (kind != "rope" && kind != "nope")
@@ -131,7 +130,7 @@ void read_granite_hybrid(ConfigKeys& keys, Architecture& a) {
     block.mixer = Mixer::state_space;
   }
   place_state_spaces(keys, a);
-  keep_state_space(a, state_space);
+  read_mamba_of_blocks(keys, a);
 }
 
 WeightNames granite_hybrid_names(const Architecture& a) {
@@ -147,11 +146,10 @@ WeightNames granite_hybrid_names(const Architecture& a) {
 void read_bamba(ConfigKeys& keys, Architecture& a) {
   read_rotary(keys, a, {128000, 4096, 14336, 32, 32, 8, 262144, 1e-5});
   read_partial_rotary(keys, a, 0.5);
-  const StateSpace state_space = read_mamba(keys, expanded(keys, a));
   if (!make_blocks(keys, a)) return;
   if (!place_state_spaces(keys, a))
     place_attention(keys, a, "attn_layer_indices", Mixer::state_space);
-  keep_state_space(a, state_space);
+  read_mamba_of_blocks(keys, a);
 }
 
 /// Falcon-H1: attention and a state space read the same input in every block.

@@ -367,6 +367,10 @@ constexpr const char* small_granite_moe = R"({"model_type": "granitemoeshared", 
     "num_hidden_layers": 1, "num_attention_heads": 3, "intermediate_size": 20,
     "num_local_experts": 4, "num_experts_per_tok": 2, "shared_intermediate_size": 16,
     "vocab_size": 50})";
+// Attention without positions, and a feed-forward whose gate and up are one matrix.
+constexpr const char* small_granite_4 = R"({"model_type": "granitemoehybrid", "hidden_size": 24,
+    "num_hidden_layers": 1, "num_attention_heads": 3, "num_local_experts": 0,
+    "shared_intermediate_size": 20, "layer_types": ["attention"], "vocab_size": 50})";
 constexpr const char* small_glm4_moe = R"({"model_type": "glm4_moe", "hidden_size": 24,
     "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 8,
     "intermediate_size": 40, "moe_intermediate_size": 20, "n_routed_experts": 5,
@@ -405,7 +409,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"qwen", small_qwen2_moe},
         Case{"qwen_apart_unfused", small_qwen2_moe, Attention::materialized, false, 0, apart()},
         Case{"shared", small_granite_moe}, Case{"layer_norms", small_dbrx},
-        Case{"sigmoids", small_glm4_moe},
+        Case{"shared_adapters", small_granite_moe, Attention::flash, true, 0,
+             adapters("all_linear", 6)},
+        Case{"without_positions", small_granite_4}, Case{"sigmoids", small_glm4_moe},
         Case{"adapters", small_mixtral, Attention::flash, true, 0,
              apart(adapters("all_linear", 6))},
         Case{"adapters_beside", small_qwen2_moe, Attention::flash, true, 0,

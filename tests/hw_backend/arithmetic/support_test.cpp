@@ -48,6 +48,13 @@ TEST(Support, BlocksThatOnlySimulateSayWhich) {
   EXPECT_EQ(reason(R"({"model_type": "minicpm3"})"), "");
   EXPECT_EQ(reason(R"({"model_type": "qwen3_5_text"})"),
             "test has blocks of other shapes than the rest, which no device computes for real");
+  for (const char* config :
+       {R"({"model_type": "granitemoehybrid"})", R"({"model_type": "bamba"})",
+        R"({"model_type": "falcon_h1"})", R"({"model_type": "lfm2", "full_attn_idxs": [1]})",
+        R"({"model_type": "kimi_linear"})"})
+    EXPECT_EQ(reason(config),
+              "test has blocks of other shapes than the rest, which no device computes for real")
+        << config;
   EXPECT_EQ(reason(R"({"model_type": "qwen3_5_text", "full_attention_interval": 1})"),
             "test has a gate behind attention, which no device computes for real");
   EXPECT_EQ(reason(R"({"model_type": "deepseek_v32", "n_routed_experts": 0})"),
