@@ -64,13 +64,26 @@ TEST(Search, TriesSmallerGradientsWhereAnotherSystemIsFasterThanTheirWay) {
   EXPECT_DOUBLE_EQ(both.runnable->tokens_per_s, alone.runnable->tokens_per_s);
 }
 
-TEST(Search, IsNoWorseWithMoreSystems) {
+/// By cards, and whether loss and kernels are fused.
+class WithMoreSystems : public testing::TestWithParam<std::tuple<std::string, bool>> {};
+
+TEST_P(WithMoreSystems, IsNoWorse) {
   LONG_TEST();
-  for (const std::vector<std::string>& overrides : {std::vector<std::string>(), fused})
-    for (const BoxWords& box : {BoxWords{"4090", "192G", "2T"}, BoxWords{"3090x2", "128G", "2Tx2"}})
-      for (const char* model : {"llama-3.1-8b", "qwen3-8b", "qwen3-4b"})
-        expect_no_worse_with_more(model, box, overrides);
+  const auto& [cards, is_fused] = GetParam();
+  const bool is_one = cards == "4090";
+  const BoxWords box{cards, is_one ? "192G" : "128G", is_one ? "2T" : "2Tx2"};
+  for (const char* model : {"llama-3.1-8b", "qwen3-8b", "qwen3-4b"})
+    expect_no_worse_with_more(model, box, is_fused ? fused : std::vector<std::string>());
 }
+
+std::string name_of(const testing::TestParamInfo<std::tuple<std::string, bool>>& of) {
+  return "On" + std::get<0>(of.param) + (std::get<1>(of.param) ? "Fused" : "Plain");
+}
+
+INSTANTIATE_TEST_SUITE_P(Search, WithMoreSystems,
+                         testing::Combine(testing::Values(std::string("4090"), "3090x2"),
+                                          testing::Bool()),
+                         name_of);
 
 }  // namespace
 }  // namespace spillway::answers::fit_search_test
