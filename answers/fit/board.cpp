@@ -1,6 +1,7 @@
 #include "answers/fit/board.hpp"
 
 #include "scenarios/description/quantity.hpp"
+#include "scenarios/document/box.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,6 +23,11 @@ std::string counted(std::uint64_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+/// Its memory is in its price.
+bool brings_memory(const HostPart& board) {
+  return board.dram_usd_per_gib == 0 && !board.memory.empty();
+}
+
 }  // namespace
 
 std::string refusal(const HostPart& board, const Load& load) {
@@ -32,11 +38,12 @@ std::string refusal(const HostPart& board, const Load& load) {
   if (board.memory.empty() || board.memory.back() < load.memory)
     return fmt::format(
         "takes {} of memory at most, not {}",
-        description::to_text(board.memory.empty() ? description::Bytes() : board.memory.back()),
-        description::to_text(load.memory));
-  if (board.dram_usd_per_gib == 0 && board.memory.back() != load.memory)  // in its price
-    return fmt::format("comes with {} of memory, not {}", description::to_text(board.memory.back()),
-                       description::to_text(load.memory));
+        scenarios::memory_words(board.memory.empty() ? description::Bytes() : board.memory.back()),
+        scenarios::memory_words(load.memory));
+  if (brings_memory(board) && board.memory.back() != load.memory)
+    return fmt::format("comes with {} of memory, not {}",
+                       scenarios::memory_words(board.memory.back()),
+                       scenarios::memory_words(load.memory));
   std::uint64_t lanes = load.cards * load.card->lanes;
   if (load.drive && load.drives > 0) {
     const auto slots = board.slots.find(load.drive->form);
@@ -69,9 +76,16 @@ std::string no_board(const std::vector<HostPart>& boards, const Load& load) {
     if (board.card == load.card->form)
       reasons.push_back("a " + board.name + " " + refusal(board, load));
   std::string text = fmt::format("no board takes {} x {} and {}", load.cards, load.card->name,
-                                 description::to_text(load.memory));
+                                 scenarios::memory_words(load.memory));
   if (load.drives > 0) text += fmt::format(" and {} x {}", load.drives, load.drive->name);
   return reasons.empty() ? text : fmt::format("{}: {}", text, fmt::join(reasons, "; "));
+}
+
+bool lacks_no_more_than_memory(const HostPart& board, const Load& load) {
+  if (!brings_memory(board)) return false;
+  Load other = load;
+  other.memory = board.memory.back();
+  return refusal(board, other).empty();
 }
 
 text::Text places_of(const HostPart& board) {

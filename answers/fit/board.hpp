@@ -29,6 +29,9 @@ std::optional<std::size_t> cheapest_board(const std::vector<scenarios::HostPart>
 /// "no board takes 64 x RTX 4090 ...: a server takes 8 cards, not 64", for when none does.
 std::string no_board(const std::vector<scenarios::HostPart>& boards, const Load& load);
 
+/// It comes with memory, and takes the rest of the load: another memory alone stands against it.
+bool lacks_no_more_than_memory(const scenarios::HostPart& board, const Load& load);
+
 /// "1 card, 4 M.2 drives, up to 192 GiB, 32 lanes of PCI Express".
 text::Text places_of(const scenarios::HostPart& board);
 

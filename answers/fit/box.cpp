@@ -206,14 +206,20 @@ class Reader {
     drive.name += " of " + description::to_text(size);
   }
 
+  std::string remedy_of(const Load& load) const {
+    const bool brings_memory = std::any_of(
+        list_.hosts.begin(), list_.hosts.end(),
+        [&](const scenarios::HostPart& board) { return lacks_no_more_than_memory(board, load); });
+    return brings_memory ? "leave --ram out: memory is the board's own"
+                         : "take less, or write a machine file and name it by --machine";
+  }
+
   void take_board() {
     const Load load{&list_.gpus[box_.gpu], box_.gpus, memory_,
                     box_.drives > 0 ? &list_.drives[box_.drive] : nullptr, box_.drives};
     if (words_.board.empty()) {
       const auto cheapest = cheapest_board(list_.hosts, load);
-      if (!cheapest)
-        return complain("--gpu", no_board(list_.hosts, load),
-                        "take less, or write a machine file and name it by --machine");
+      if (!cheapest) return complain("--gpu", no_board(list_.hosts, load), remedy_of(load));
       box_.host = *cheapest;
     } else {
       box_.host = find(PartKind::host, words_.board, "--board").index;

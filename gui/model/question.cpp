@@ -28,6 +28,15 @@ std::string word_in(const json& object, const char* key, const std::string& othe
   return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
+/// Of a configuration that stands in the scenario: its own name, that of its repository, or the name
+/// of such files.
+std::string name_of(const json& config) {
+  const auto hub = config.find("_hub");
+  if (hub != config.end() && hub->is_array() && !hub->empty() && hub->front().is_string())
+    return word_in(config, "name", hub->front().get<std::string>());
+  return word_in(config, "name", word_in(config, "_name_or_path", "config.json"));
+}
+
 /// Takes the field out of `object`, so that what stays is what has no field.
 template <class Read, class Value>
 void take(json& object, const char* key, Value& value, const Read& read) {
@@ -85,8 +94,7 @@ Question question_of(const json& scenario) {
     question.model = rest["model"].get<std::string>();
   else if (rest.contains("model"))
     question.model_config = rest["model"];
-  if (question.model_config.is_object())
-    question.model = word_in(question.model_config, "name", "config.json");
+  if (question.model_config.is_object()) question.model = name_of(question.model_config);
   if (rest.contains("machine")) put_box(question, rest["machine"]);
   rest.erase("model");
   rest.erase("machine");

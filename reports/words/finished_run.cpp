@@ -25,12 +25,13 @@ constexpr double smallest_share = 0.005;
 
 Text drives_text(const Result& r) {
   if (!r.run->drives || !r.wear) return "-";
-  const double count = static_cast<double>(r.wear->drives);
   const result::RunDrives& drives = *r.run->drives;
   Text text = filled("{} written", {view::bytes(drives.written_bytes)});
-  if (drives.warranties && *drives.warranties * count >= smallest_share)
-    text += filled(", the warranty of {} drives",
-                   {view::number(*drives.warranties * count, Quantity::few)});
+  if (!drives.warranties) return text;
+  const double rating = r.wear->rated_write_bytes / static_cast<double>(r.wear->drives);
+  const double ratings = drives.written_bytes / rating;
+  if (ratings >= smallest_share)
+    text += filled(", the warranty of {} drives", {view::number(ratings, Quantity::few)});
   return text;
 }
 

@@ -302,7 +302,7 @@ class Import {
     else if (product != total)
       note(
           fmt::format("train_batch_size: {} samples are micro-batch {} x accumulation {} on {:.3g} "
-                      "GPUs; on {} a step has {}",
+                      "GPUs; on {} DeepSpeed stops unless it is {}, which is taken",
                       total, *micro, steps.value_or(1),
                       static_cast<double>(total) / static_cast<double>(*micro * steps.value_or(1)),
                       ranks, product));

@@ -103,11 +103,15 @@ void ZeroImport::read_offload() {
     note("zero_optimization.offload_optimizer: ignored, stage 0 offloads nothing");
     optimizer_ = "none";
   }
+  // DeepSpeed stage3.py, __init__: masters and states lie on the GPU unless offload_optimizer moves
+  // them, and new weights are copied to the host
   if (param_ != "none" && optimizer_ == "none") {
     note(
-        "zero_optimization.offload_optimizer: taken as \"cpu\", since DeepSpeed offloads "
-        "parameters only together with the optimizer");
-    optimizer_ = "cpu";
+        "zero_optimization.offload_param: without offload_optimizer DeepSpeed keeps fp32 masters, "
+        "states and gradients on the GPU, and 16-bit weights alone leave it; here they stay too, "
+        "so GPU memory is an upper bound and their copies are in no time. With "
+        "offload_optimizer.device \"cpu\" all of them leave");
+    param_ = "none";
   }
   if (param_ == "nvme" || optimizer_ == "nvme")
     system_ = "zero_infinity";

@@ -90,14 +90,15 @@ std::optional<double> MachineFile::price() const {
   if (prices_usd->server == 0 && prices_usd->gpu == 0 && prices_usd->ssd == 0 &&
       prices_usd->dram_per_gib == 0)
     return std::nullopt;  // rented
-  double drives = 0;
+  double drives = 0;      // of all nodes
   for (const StorageSpec& one : storage)
     if (one.kind == StorageKind::ssd)
-      drives += static_cast<double>(one.count) * one.price_usd.value_or(prices_usd->ssd);
+      drives += static_cast<double>(one.count * (one.shared_by_nodes ? 1 : nodes)) *
+                one.price_usd.value_or(prices_usd->ssd);
   const double gib = static_cast<double>(host.memory.value()) / static_cast<double>(1ull << 30);
-  return static_cast<double>(nodes) *
-         (prices_usd->server + static_cast<double>(gpu.count) * prices_usd->gpu + drives +
-          gib * prices_usd->dram_per_gib);
+  return drives + static_cast<double>(nodes) *
+                      (prices_usd->server + static_cast<double>(gpu.count) * prices_usd->gpu +
+                       gib * prices_usd->dram_per_gib);
 }
 
 }  // namespace spillway::description

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace spillway::scenarios {
@@ -237,13 +238,18 @@ json with_drives(json machine, const std::string& storage, const PriceList& list
   return machine;
 }
 
+std::string memory_words(description::Bytes memory) {
+  const double gib = static_cast<double>(memory.value()) / static_cast<double>(1ull << 30);
+  return gib == std::floor(gib) ? description::to_text(memory) : fmt::format("{:.1f} GiB", gib);
+}
+
 std::string words_of(const PriceList& list, const Box& box) {
   const auto times = [](std::uint64_t count, const std::string& name) {
     return count == 1 ? name : fmt::format("{} x {}", count, name);
   };
   const HostPart& host = list.hosts.at(box.host);
   std::string words = fmt::format("{}, {}, {}", times(box.gpus, list.gpus.at(box.gpu).name),
-                                  host.name, description::to_text(host.memory.at(box.memory)));
+                                  host.name, memory_words(host.memory.at(box.memory)));
   words +=
       box.drives == 0 ? ", no drive" : ", " + times(box.drives, list.drives.at(box.drive).name);
   return words;

@@ -33,6 +33,9 @@ nlohmann::json with_drives(nlohmann::json machine, const std::string& storage,
 /// How sources of chosen numbers begin.
 inline constexpr const char* chosen = "assumed: chosen from";
 
+/// "128 GiB"; what is no whole number of GiB to a tenth of one, "119.7 GiB".
+std::string memory_words(description::Bytes memory);
+
 /// "2 x RTX 4090, desktop, 128 GiB, 3 x 990 PRO 2TB".
 std::string words_of(const PriceList& list, const Box& box);
 

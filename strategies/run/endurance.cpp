@@ -104,9 +104,10 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     const description::StorageSpec& storage = machine.storage[i];
     if (storage.kind != description::StorageKind::ssd) continue;
     const WriteSizes& writes = step.by_storage.at(i);
-    const double live = i < step.live_bytes.size() ? step.live_bytes[i] : 0;
+    const double users = storage.shared_by_nodes ? step.nodes : 1;
+    const double live = i < step.live_bytes.size() ? users * step.live_bytes[i] : 0;
     const double waf = workload_waf(storage, writes, live);
-    const double written = bytes_of(writes) / step.steps;
+    const double written = users * bytes_of(writes) / step.steps;
     result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
     const auto source = machine.sources.find("storage." + storage.name + ".endurance.rated");
     wear.rated_by_use = source != machine.sources.end() && source->second.starts_with("measured");
@@ -117,7 +118,8 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     const double price =
         machine.prices_usd ? storage.price_usd.value_or(machine.prices_usd->ssd) : 0;
     if (total && *total > 0 && price > 0)
-      worn_usd += price * static_cast<double>(storage.count) * step.nodes * written / *total;
+      worn_usd +=
+          price * static_cast<double>(storage.count) * step.nodes / users * written / *total;
     else
       priced = false;
   }

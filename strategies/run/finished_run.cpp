@@ -18,10 +18,21 @@ constexpr double hour_s = 3600, watt_seconds_per_kwh = 3.6e6;
 constexpr double default_checkpoint_every_s = 3600;
 constexpr double default_checkpoint_rate = 1e9;
 
-/// Bytes a second that the drives of a node take for long: a full SLC cache sets the pace.
-double sustained_write(const MachineFile& machine) {
+/// Times that the drives of a storage are there: once a node, or once for all.
+double sets_of(const description::StorageSpec& storage, const Scenario& scenario) {
+  return storage.shared_by_nodes ? 1 : static_cast<double>(scenario.nodes_in_use());
+}
+
+/// Nodes that write to one set of the storage's drives.
+double users_of(const description::StorageSpec& storage, const Scenario& scenario) {
+  return static_cast<double>(scenario.nodes_in_use()) / sets_of(storage, scenario);
+}
+
+/// Bytes a second that drives take of a node for long: a full SLC cache sets the pace.
+double sustained_write(const Scenario& scenario) {
   double rate = 0;
-  for (const description::StorageSpec& storage : machine.storage) rate += lasting_write(storage);
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    rate += lasting_write(storage) / users_of(storage, scenario);
   return rate;
 }
 
@@ -30,7 +41,7 @@ double checkpoint_seconds(const Scenario& scenario, double bytes) {
   const double ranks = static_cast<double>(scenario.node_ranks());
   const double each = scenario.run.checkpoint_rate ? scenario.run.checkpoint_rate->value()
                                                    : default_checkpoint_rate;
-  const double drives = sustained_write(scenario.machine);
+  const double drives = sustained_write(scenario);
   const double rate = drives > 0 ? std::min(drives, ranks * each) : ranks * each;
   return bytes / static_cast<double>(scenario.nodes_in_use()) / rate;
 }
@@ -56,7 +67,7 @@ void add_energy(const Scenario& scenario, const result::Result& result, double t
   double drives = 0;
   for (const description::StorageSpec& storage : scenario.machine.storage)
     if (storage.kind == description::StorageKind::ssd)
-      drives += nodes * static_cast<double>(storage.count);
+      drives += sets_of(storage, scenario) * static_cast<double>(storage.count);
   run.gpu_kwh =
       cards * (power->gpu * busy + power->gpu_waiting * (all_s - busy)) / watt_seconds_per_kwh;
   run.host_kwh = nodes * power->host * all_s / watt_seconds_per_kwh;
@@ -64,23 +75,25 @@ void add_energy(const Scenario& scenario, const result::Result& result, double t
   run.kwh = *run.gpu_kwh + *run.host_kwh + *run.ssd_kwh;
 }
 
-/// Bytes of checkpoints on the drives of one node. With several storages they go to the one that
-/// wears less.
-double checkpoints_of_node(const Scenario& scenario, const FinishedRun& run) {
+/// Bytes of checkpoints on one set of drives. With several storages they go to the one that wears
+/// less.
+double checkpoints_of_set(const Scenario& scenario, const FinishedRun& run) {
   if (scenario.machine.storage.size() != 1) return 0;
   return run.checkpoints.count * run.checkpoints.bytes /
-         static_cast<double>(scenario.nodes_in_use());
+         sets_of(scenario.machine.storage.front(), scenario);
 }
 
-/// Bytes that the run writes to `storage`, all its drives in one node together.
+/// Bytes that the run writes to one set of the storage's drives.
 double written_to(const description::StorageSpec& storage, const Scenario& scenario,
                   const result::Result& result, const FinishedRun& run) {
   double of_step = result.wear->write_bytes_per_step;
   if (storage.name != result.wear->storage) {
     const auto moved = result.io.by_storage.find(storage.name);
-    of_step = moved == result.io.by_storage.end() ? 0 : static_cast<double>(moved->second.write);
+    of_step = moved == result.io.by_storage.end()
+                  ? 0
+                  : users_of(storage, scenario) * static_cast<double>(moved->second.write);
   }
-  return of_step * run.steps + checkpoints_of_node(scenario, run);
+  return of_step * run.steps + checkpoints_of_set(scenario, run);
 }
 
 /// Every drive of a storage reaches its rating at once: each is replaced as often as the rating is
@@ -99,8 +112,8 @@ void add_replacements(const Scenario& scenario, const result::Result& result, Fi
     const double before =
         std::min(static_cast<double>(storage.endurance->written.value()) * count, rated);
     const double sets = (before + written_to(storage, scenario, result, run)) / rated;
-    const double more = std::max(0.0, std::ceil(sets * (1 - rounding)) - 1) * count *
-                        static_cast<double>(scenario.nodes_in_use());
+    const double more =
+        std::max(0.0, std::ceil(sets * (1 - rounding)) - 1) * count * sets_of(storage, scenario);
     const double price = prices ? storage.price_usd.value_or(prices->ssd) : 0;
     priced = priced && (more == 0 || price > 0);
     run.drives->replaced += more;
@@ -112,11 +125,12 @@ void add_replacements(const Scenario& scenario, const result::Result& result, Fi
 void add_drives(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
   if (!result.wear) return;
   const result::Wear& wear = *result.wear;
-  const double written = wear.write_bytes_per_step * run.steps + checkpoints_of_node(scenario, run);
+  const double written = wear.write_bytes_per_step * run.steps + checkpoints_of_set(scenario, run);
   if (written <= 0) return;
   result::RunDrives& drives = run.drives.emplace();
   drives.storage = wear.storage;
-  drives.written_bytes = written;
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.name == wear.storage) drives.written_bytes = written * sets_of(storage, scenario);
   if (wear.rated_write_bytes > 0) drives.warranties = written / wear.rated_write_bytes;
   if (wear.lifetime_write_bytes && *wear.lifetime_write_bytes > 0)
     drives.used_up = written / *wear.lifetime_write_bytes;
@@ -126,7 +140,7 @@ void add_drives(const Scenario& scenario, const result::Result& result, Finished
 /// What the drives lose in value by steps and by checkpoints; absent: no price or no rating.
 std::optional<double> value_lost(const Scenario& scenario, const result::Wear& wear,
                                  const FinishedRun& run) {
-  const double checkpoints = checkpoints_of_node(scenario, run);
+  const double checkpoints = checkpoints_of_set(scenario, run);
   double usd = 0;
   if (wear.write_bytes_per_step > 0) {
     if (!wear.usd_per_million_tokens) return std::nullopt;
@@ -137,7 +151,7 @@ std::optional<double> value_lost(const Scenario& scenario, const result::Wear& w
     const double price = storage.price_usd.value_or(scenario.machine.prices_usd->ssd);
     if (price <= 0 || !wear.lifetime_write_bytes || *wear.lifetime_write_bytes <= 0)
       return std::nullopt;
-    usd += price * static_cast<double>(storage.count * scenario.nodes_in_use()) * checkpoints /
+    usd += price * static_cast<double>(storage.count) * sets_of(storage, scenario) * checkpoints /
            *wear.lifetime_write_bytes;
   }
   return usd > 0 ? std::optional(usd) : std::nullopt;
@@ -172,9 +186,10 @@ void note_room_of_checkpoints(const Scenario& scenario, result::Result& result) 
     return;
   const description::StorageSpec& storage = scenario.machine.storage.front();
   if (storage.kind != description::StorageKind::ssd || storage.capacity.value() == 0) return;
-  const double one = result.run->checkpoints.bytes / static_cast<double>(scenario.nodes_in_use());
+  const double one = result.run->checkpoints.bytes / sets_of(storage, scenario);
   const double room = static_cast<double>(storage.total_room().value());
-  const double left = std::max(0.0, room - static_cast<double>(result.ssd.total));
+  const double held = users_of(storage, scenario) * static_cast<double>(result.ssd.total);
+  const double left = std::max(0.0, room - held);
   if (2 * one <= left) return;
   result.notes.push_back(text::filled(
       one <= left

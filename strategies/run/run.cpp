@@ -346,11 +346,16 @@ void note_nodes(const description::Scenario& scenario, const Topology& topology,
   const std::uint64_t nodes = scenario.nodes_in_use(), simulated = topology.simulated_nodes();
   if (nodes == 1) return;
   const text::Text gpus = text::count(scenario.node_ranks());
+  const auto& storages = scenario.machine.storage;
+  const bool share = std::any_of(storages.begin(), storages.end(), [](const auto& storage) {
+    return storage.shared_by_nodes && storage.kind == description::StorageKind::ssd;
+  });
   if (simulated == 1)
     result.notes.push_back(
-        text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory, "
-                     "traffic and wear are those of one node",
-                     {text::count(nodes), gpus}));
+        text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory{} "
+                     "are those of one node{}",
+                     {text::count(nodes), gpus, share ? " and traffic" : ", traffic and wear",
+                      share ? ", wear is that of the drives that they share" : ""}));
   else
     result.notes.push_back(
         text::filled("stages on {} nodes of {} GPUs, of which {} are simulated: others are "

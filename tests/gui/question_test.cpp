@@ -50,6 +50,15 @@ TEST(Question, KeepsAMachineOfItsOwnWhole) {
   EXPECT_EQ(scenario_of(question)["machine"], machine);
 }
 
+// fit -o writes the configuration into the scenario.
+TEST(Question, NamesAModelWhoseConfigurationStandsInTheScenario) {
+  const auto name = [](const json& config) { return question_of({{"model", config}}).model; };
+  EXPECT_EQ(name({{"model_type", "qwen3"}, {"_hub", {"Qwen/Qwen3-8B"}}}), "Qwen/Qwen3-8B");
+  EXPECT_EQ(name({{"_name_or_path", "mine/tuned"}}), "mine/tuned");
+  EXPECT_EQ(name({{"name", "own"}, {"_hub", {"Qwen/Qwen3-8B"}}}), "own");
+  EXPECT_EQ(name({{"model_type", "qwen3"}}), "config.json");
+}
+
 TEST(Question, AppliesARemedyToItsFields) {
   const Question more =
       with_overrides(Question(), {"machine.host.memory=192 GiB", "machine.storage.nvme.count=3"});

@@ -36,7 +36,9 @@ TEST(ImportDeepSpeed, ChoosesTheSystemByWhatIsOffloaded) {
   EXPECT_EQ(system(R"({"stage": 3})"), "resident");
   EXPECT_EQ(system(R"({"stage": 2, "offload_optimizer": {"device": "cpu"}})"), "zero_offload");
   EXPECT_EQ(system(R"({"stage": 3, "offload_optimizer": {"device": "nvme"}})"), "zero_infinity");
-  EXPECT_EQ(system(R"({"stage": 3, "offload_param": {"device": "nvme"}})"), "zero_infinity");
+  EXPECT_EQ(system(R"({"stage": 3, "offload_param": {"device": "nvme"},
+                       "offload_optimizer": {"device": "cpu"}})"),
+            "zero_infinity");
 }
 
 TEST(ImportDeepSpeed, ResolvesAutoFromTheModelsWidth) {
@@ -64,7 +66,7 @@ TEST(ImportDeepSpeed, ReadsNumbersWrittenAsFloats) {
 TEST(ImportDeepSpeed, FetchesAheadAsManyBlocksAsMayLive) {
   const auto blocks = [](const std::string& live) {
     return import(R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
-                      "stage3_max_live_parameters": )" +
+                      "offload_optimizer": {"device": "cpu"}, "stage3_max_live_parameters": )" +
                   live + "}}")
         .scenario["strategy"]["weights"]["prefetch_blocks"];
   };
@@ -91,7 +93,7 @@ TEST(ImportDeepSpeed, TakesAFileOfMoreGpusAndSaysWhatAStepHas) {
   EXPECT_EQ(imported.scenario["training"]["micro_batch"], 4);
   EXPECT_THAT(text::words_of(imported.notes),
               Contains("train_batch_size: 64 samples are micro-batch 4 x accumulation 2 on 8 GPUs; "
-                       "on 2 a step has 16"));
+                       "on 2 DeepSpeed stops unless it is 16, which is taken"));
 }
 
 TEST(ImportDeepSpeed, SaysWhatItAssumedAndIgnored) {

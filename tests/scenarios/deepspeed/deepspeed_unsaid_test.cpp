@@ -105,6 +105,20 @@ TEST(ImportDeepSpeed, SaysThatDeepCompileOffloads) {
               Contains(HasSubstr("no effect on memory, bytes or time here: compile.off")));
 }
 
+// Without offload_optimizer masters and states are on the GPU, whatever parameters do.
+TEST(ImportDeepSpeed, LeavesStatesOnTheGpuWhereParametersAloneAreOffloaded) {
+  for (const char* device : {"cpu", "nvme"}) {
+    const Imported alone =
+        import(R"({"zero_optimization": {"stage": 3, "offload_param": {"device": ")" +
+               std::string(device) + R"("}}})");
+    EXPECT_EQ(alone.scenario["strategy"]["system"], "resident") << device;
+    EXPECT_THAT(
+        text::words_of(alone.notes),
+        Contains(HasSubstr("offload_param: without offload_optimizer DeepSpeed keeps fp32 masters, "
+                           "states and gradients on the GPU")));
+  }
+}
+
 TEST(ImportDeepSpeed, RaisesBuffersThatHoldTooLittle) {
   const auto made = [](const std::string& optimizer, const std::string& keys) {
     return import(R"({"optimizer": {"type": ")" + optimizer +

@@ -93,6 +93,17 @@ TEST(Offers, PriceAMachineAnew) {
   EXPECT_EQ(apply_offers(read_offers({"RTX 5090=1"}, ""), machine), 0u);
 }
 
+TEST(Offers, PriceDrivesThatNodesShareOnce) {
+  MachineFile machine = read_machine("gaming_4090");
+  const double one = *machine.price(),
+               drives = static_cast<double>(machine.storage[0].count) *
+                        machine.storage[0].price_usd.value_or(machine.prices_usd->ssd);
+  machine.nodes = 3;
+  EXPECT_NEAR(*machine.price(), 3 * one, 1e-9);
+  machine.storage[0].shared_by_nodes = true;
+  EXPECT_NEAR(*machine.price(), 3 * one - 2 * drives, 1e-9);
+}
+
 TEST(Offers, LeaveWhatIsInAnotherPartsPrice) {
   MachineFile machine = read_machine("h100_8gpu");  // cards and drives are in the server's price
   const double before = *machine.price();

@@ -108,6 +108,23 @@ TEST(Endurance, EachNodeThatWritesWearsOffItsOwnDrives) {
               8 * 4 * 90 * 6.05e9 / (516 * pb), 1e-11);
 }
 
+TEST(Endurance, DrivesThatNodesShareTakeWhatAllOfThemWrite) {
+  description::MachineFile machine = ssdtrain();
+  StepWrites step = writing({6'050'000'000});
+  const result::Wear own = *wear_of(machine, step);
+  machine.storage[0].shared_by_nodes = true;
+  step.nodes = 8;
+  step.live_bytes = {1e11};
+  const result::Wear shared = *wear_of(machine, step);
+  EXPECT_DOUBLE_EQ(shared.write_bytes_per_step, 8 * 6.05e9);
+  EXPECT_DOUBLE_EQ(shared.write_bytes_per_day, 8 * own.write_bytes_per_day);
+  EXPECT_NEAR(shared.lifetime_years.value(), own.lifetime_years.value() / 8, 1e-9);
+  // there are four drives in all
+  EXPECT_NEAR(shared.usd_per_million_tokens.value(), 4 * 90 * 8 * 6.05e9 / (516 * pb), 1e-11);
+  // 8 x 1e11 of 4 x 1e12 bytes, beside flash that is no capacity
+  EXPECT_NEAR(shared.filled, 0.2, 1e-9);
+}
+
 // ---- Warranty
 
 TEST(Endurance, TheWarrantyCountsTheBytesOfTheHostAndNothingElse) {

@@ -70,6 +70,46 @@ TEST(FinishedRun, WaitsForEachCheckpointAtTheRateOfTheSlowerOfRanksAndDrives) {
   EXPECT_DOUBLE_EQ(finished_run(scenario, ten_seconds(), 1e9)->checkpoints.seconds, 70);
 }
 
+/// Two nodes of a card and a drive each.
+Scenario two_nodes(double tokens) {
+  Scenario scenario = two_cards(tokens);
+  scenario.machine.nodes = 2;
+  scenario.machine.gpu.count = 1;
+  scenario.machine.storage[0].endurance.emplace();
+  scenario.machine.storage[0].endurance->rated = description::Bytes(1'000'000'000'000'000);
+  scenario.run.checkpoint_every.reset();
+  return scenario;
+}
+
+/// What drives take of a step: a node's own, or of both nodes those that they share.
+Result of_drives(double written) {
+  Result result = ten_seconds();
+  result.wear.emplace();
+  result.wear->storage = "nvme";
+  result.wear->write_bytes_per_step = written;
+  result.wear->rated_write_bytes = 1e15;
+  return result;
+}
+
+TEST(FinishedRun, SaysOfSeveralNodesWhatAllTheirDrivesTake) {
+  // 8640 steps x 1e11 and 24 x 14 GB / 2 of checkpoints on each of two drives
+  const FinishedRun run = *finished_run(two_nodes(8'640'000), of_drives(1e11), 1e9);
+  EXPECT_DOUBLE_EQ(run.drives->written_bytes, 2 * (8640 * 1e11 + 12 * 14e9));
+  EXPECT_NEAR(run.drives->warranties.value(), 0.864168, 1e-9);
+  EXPECT_DOUBLE_EQ(run.checkpoints.seconds, 7);  // each drive half of it, at 1 GB/s
+  EXPECT_NEAR(run.ssd_kwh.value(), 2 * 10e-3 * run.days * 24, 1e-9);
+}
+
+TEST(FinishedRun, WritesEverythingToDrivesThatNodesShare) {
+  Scenario scenario = two_nodes(8'640'000);
+  scenario.machine.storage[0].shared_by_nodes = true;
+  const FinishedRun run = *finished_run(scenario, of_drives(2e11), 1e9);
+  EXPECT_DOUBLE_EQ(run.drives->written_bytes, 8640 * 2e11 + 24 * 14e9);
+  EXPECT_EQ(run.drives->replaced, 1);             // 1.73 ratings are written
+  EXPECT_DOUBLE_EQ(run.checkpoints.seconds, 14);  // one drive takes all of it
+  EXPECT_NEAR(run.ssd_kwh.value(), 10e-3 * run.days * 24, 1e-9);
+}
+
 TEST(FinishedRun, SaysWhatItTakesOfTheDrivesWarranty) {
   Result result = ten_seconds();
   result.wear.emplace();
