@@ -86,33 +86,81 @@ class Orthogonal {
   Output x_, next_, square_, polynomial_;
 };
 
+Output written(const Array& of, bool adds) { return {of.data, of.type, adds}; }
+
+/// momentum = beta momentum + gradient.
+void add_gradient(Primitives& device, std::uint64_t n, const Array& momentum,
+                  const ConstArray& gradient, const MuonNumbers& numbers) {
+  device.scale({static_cast<float>(numbers.beta)}, n, momentum, written(momentum, false));
+  device.scale({static_cast<float>(numbers.inverse_scale)}, n, gradient, written(momentum, true));
+}
+
+/// gradient + beta momentum.
+void look_ahead(Primitives& device, std::uint64_t n, Input momentum, Input gradient, Output sum,
+                const MuonNumbers& numbers) {
+  device.scale({static_cast<float>(numbers.inverse_scale)}, n, gradient, sum);
+  sum.add = true;
+  device.scale({static_cast<float>(numbers.beta)}, n, momentum, sum);
+}
+
+void decay(Primitives& device, std::uint64_t n, const Array& master, const MuonNumbers& numbers) {
+  device.scale({static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay)}, n, master,
+               written(master, false));
+}
+
+/// By how much a master goes down along its direction.
+float step_of(const MuonShape& shape, const MuonNumbers& numbers) {
+  const double outputs = static_cast<double>(shape.inputs_first ? shape.columns : shape.rows);
+  const double inputs = static_cast<double>(shape.inputs_first ? shape.rows : shape.columns);
+  return static_cast<float>(-numbers.learning_rate * std::sqrt(std::max(1.0, outputs / inputs)));
+}
+
+Orthogonal orthogonal(Primitives& device, const MuonShape& shape, std::byte* workspace,
+                      std::uint64_t matrix) {
+  return {device, shape.rows, shape.columns,
+          workspace + matrix * Orthogonal::bytes(shape.rows, shape.columns)};
+}
+
 }  // namespace
 
+void muon_momentum(Primitives& device, std::uint64_t n, const Array& momentum,
+                   const ConstArray& gradient, std::byte* sum, const MuonNumbers& numbers) {
+  add_gradient(device, n, momentum, gradient, numbers);
+  look_ahead(device, n, momentum, gradient, {sum, Element::bf16, false}, numbers);
+}
+
+void muon_products(Primitives& device, const MuonShape& shape, std::byte* matrices,
+                   std::byte* workspace) {
+  for (std::uint64_t i = 0; i < shape.count; ++i) {
+    const Output place{matrices + i * shape.each() * size_of(Element::bf16), Element::bf16, false};
+    Orthogonal matrix = orthogonal(device, shape, workspace, i);
+    device.convert(shape.each(), place.read(), matrix.begin());
+    device.convert(shape.each(), matrix.end(), place);
+  }
+}
+
+void muon_apply(Primitives& device, std::uint64_t n, const MuonShape& shape, const Array& master,
+                const std::byte* direction, const std::optional<Array>& weight,
+                const MuonNumbers& numbers) {
+  decay(device, n, master, numbers);
+  device.scale({step_of(shape, numbers)}, n, {direction, Element::bf16}, written(master, true));
+  if (weight) device.convert(n, master, written(*weight, false));
+}
+
 void muon_step(Primitives& device, const MuonArrays& arrays, const MuonNumbers& numbers) {
-  const std::uint64_t each = arrays.rows * arrays.columns, all = arrays.count * each;
-  const auto beta = static_cast<float>(numbers.beta);
-  const auto slope = static_cast<float>(numbers.inverse_scale);
-  const auto written = [](const Array& of, bool adds) { return Output{of.data, of.type, adds}; };
-  device.scale({beta}, all, arrays.momentum, written(arrays.momentum, false));
-  device.scale({slope}, all, arrays.gradient, written(arrays.momentum, true));
-  device.scale({static_cast<float>(1 - numbers.learning_rate * numbers.weight_decay)}, all,
-               arrays.master, written(arrays.master, false));
-  const double outputs = static_cast<double>(arrays.inputs_first ? arrays.columns : arrays.rows);
-  const double inputs = static_cast<double>(arrays.inputs_first ? arrays.rows : arrays.columns);
-  const double step = numbers.learning_rate * std::sqrt(std::max(1.0, outputs / inputs));
-  for (std::uint64_t i = 0; i < arrays.count; ++i) {
-    Orthogonal matrix(device, arrays.rows, arrays.columns,
-                      arrays.workspace + i * Orthogonal::bytes(arrays.rows, arrays.columns));
+  const MuonShape shape = arrays.shape();
+  const std::uint64_t each = shape.each(), all = shape.count * each;
+  add_gradient(device, all, arrays.momentum, arrays.gradient, numbers);
+  decay(device, all, arrays.master, numbers);
+  for (std::uint64_t i = 0; i < shape.count; ++i) {
+    Orthogonal matrix = orthogonal(device, shape, arrays.workspace, i);
     const auto part = [&](const ConstArray& of) {
       return Input{of.data + i * each * size_of(of.type), of.type};
     };
-    Output sum = matrix.begin();
-    device.scale({slope}, each, part(arrays.gradient), sum);
-    sum.add = true;
-    device.scale({beta}, each, part(arrays.momentum), sum);
+    look_ahead(device, each, part(arrays.momentum), part(arrays.gradient), matrix.begin(), numbers);
     const Output master{arrays.master.data + i * each * size_of(arrays.master.type),
                         arrays.master.type, true};
-    device.scale({static_cast<float>(-step)}, each, matrix.end(), master);
+    device.scale({step_of(shape, numbers)}, each, matrix.end(), master);
   }
   if (arrays.weight) device.convert(all, arrays.master, written(*arrays.weight, false));
 }

@@ -159,6 +159,7 @@ RawGpuKernel::RawGpuKernel(const strategies::GpuKernel& kernel)
     : operation(kernel.operation),
       work(kernel.work),
       part(kernel.part),
+      muon(kernel.muon),
       numbers(kernel.numbers),
       value(kernel.value),
       first_element(kernel.first_element),
@@ -200,6 +201,8 @@ void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKern
       return columns(device, kernel);
     case GpuWork::adam_part:
       return part_of_update(device, context, kernel);
+    case GpuWork::muon_part:
+      return part_of_muon(device, context, kernel);
   }
 }
 

@@ -76,25 +76,39 @@ void update_by_adam(Primitives& device, const Updated& all, const AdamNumbers& n
   device.adam({all.master, momentum, variance, all.gradient, all.narrow, all.n}, numbers);
 }
 
+/// `n` elements of its matrices, all or a part of them.
+MuonShape muon_shape(const models::WeightTensor& weight, std::uint64_t n) {
+  MuonShape shape;
+  shape.inputs_first = weight.inputs_first;
+  shape.rows = weight.inputs_first ? weight.inputs() : weight.outputs();
+  shape.columns = weight.inputs_first ? weight.outputs() : weight.inputs();
+  shape.count = n / shape.each();
+  return shape;
+}
+
+MuonNumbers muon_numbers(const AdamNumbers& numbers) {
+  MuonNumbers step;
+  step.learning_rate = numbers.learning_rate;
+  step.weight_decay = numbers.weight_decay;
+  step.inverse_scale = numbers.inverse_scale;
+  return step;
+}
+
 void update_by_muon(Primitives& device, const Updated& all, const AdamNumbers& numbers) {
   const RawOperand* const momentum = all.first_state();
   ENSURE(momentum && all.workspace, "Muon without momentum or workspace");
-  const models::WeightTensor& weight = *all.weight;
+  const MuonShape shape = muon_shape(*all.weight, all.n);
   MuonArrays arrays;
   arrays.master = all.master;
   arrays.momentum = {momentum->data, momentum->type};
   arrays.gradient = all.gradient;
   arrays.weight = all.narrow;
-  arrays.inputs_first = weight.inputs_first;
-  arrays.rows = weight.inputs_first ? weight.inputs() : weight.outputs();
-  arrays.columns = weight.inputs_first ? weight.outputs() : weight.inputs();
-  arrays.count = all.n / (arrays.rows * arrays.columns);
+  arrays.inputs_first = shape.inputs_first;
+  arrays.rows = shape.rows;
+  arrays.columns = shape.columns;
+  arrays.count = shape.count;
   arrays.workspace = all.workspace->data;
-  MuonNumbers step;
-  step.learning_rate = numbers.learning_rate;
-  step.weight_decay = numbers.weight_decay;
-  step.inverse_scale = numbers.inverse_scale;
-  muon_step(device, arrays, step);
+  muon_step(device, arrays, muon_numbers(numbers));
 }
 
 /// Each matrix of a tensor by itself; what is no matrix has a variance of its own for each element.
@@ -186,6 +200,43 @@ void part_of_update(Primitives& device, const WorkContext& context, const RawGpu
   take(Role::workspace, arrays.denominator);
   take(Role::gradient, arrays.gradient);
   device.adam_part(part_of(kernel.part), arrays, adam_numbers(*context.scenario, kernel.numbers));
+}
+
+/// What is sent lies in bf16, this rank's share from `first_element` on.
+void part_of_muon(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel) {
+  using strategies::MuonPart;
+  const RawOperand* const gradient = kernel.find(Role::gradient);
+  const RawOperand* const momentum = kernel.find(Role::states);
+  const RawOperand* const output = kernel.find(Role::output);
+  const RawOperand* const input = kernel.find(Role::input);
+  const RawOperand* const workspace = kernel.find(Role::workspace);
+  const RawOperand* const weight = kernel.find(Role::weight);
+  const MuonNumbers numbers = muon_numbers(adam_numbers(*context.scenario, kernel.numbers));
+  const std::uint64_t first = kernel.first_element * size_of(Element::bf16);
+  const auto shape = [&](const RawOperand& of) {
+    const models::WeightTensor& matrix = context.lowering->model->weights.at(of.index);
+    return muon_shape(matrix, context.part_of(of.index).slice.elements);
+  };
+  switch (kernel.muon) {
+    case MuonPart::momentum:
+      ENSURE(gradient && momentum && output, "a momentum that lacks an operand");
+      return muon_momentum(device,
+                           std::min(gradient->bytes / size_of(gradient->type),
+                                    momentum->bytes / size_of(momentum->type)),
+                           {momentum->data, momentum->type}, {gradient->data, gradient->type},
+                           output->data + first, numbers);
+    case MuonPart::orthogonalize:
+      ENSURE(output && workspace, "products that lack an operand");
+      return muon_products(device, shape(*output), output->data, workspace->data);
+    case MuonPart::apply: {
+      ENSURE(weight && input, "a direction that lacks an operand");
+      const RawOperand* const own = kernel.find(Role::master);
+      const Array narrow{weight->data, weight->type};
+      const Array master = own ? Array{own->data, own->type} : narrow;
+      return muon_apply(device, weight->bytes / size_of(weight->type), shape(*weight), master,
+                        input->data + first, own ? std::optional(narrow) : std::nullopt, numbers);
+    }
+  }
 }
 
 MomentumNumbers momentum_numbers(const description::Scenario& scenario,

@@ -45,6 +45,7 @@ struct RawGpuKernel {
   const models::Operator* operation = nullptr;
   strategies::GpuWork work = strategies::GpuWork::operation;
   strategies::AdamPart part = strategies::AdamPart::momentum;
+  strategies::MuonPart muon = strategies::MuonPart::momentum;
   strategies::Numbers numbers;
   float value = 0;
   std::uint64_t first_element = 0;
@@ -122,6 +123,7 @@ std::vector<PackedShare> packed_shares(const WorkContext& context, const RawOper
 /// Enqueues the optimizer's step of one weight's share, all of it or one of several kernels.
 void update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel);
 void part_of_update(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel);
+void part_of_muon(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel);
 
 /// Enqueues the kernel.  loss  memory that the device can write; see execute.hpp
 void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKernel& kernel,

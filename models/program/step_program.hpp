@@ -218,14 +218,15 @@ struct Operator {
   std::uint32_t layer = 0;
   std::vector<Operand> operands;
   std::vector<TensorId> saved;  ///< forward only: what its backward will read (subset of operands)
-  Bytes workspace;  ///< scratch while it runs (materialized scores that nobody saves, ...)
-  Flops flops;      ///< of matrix products; 0 for memory-bound work
-  Bytes bytes;      ///< device memory traffic, read + written
-  Bytes widened;    ///< of it: packed weights read and their wide copies written, which the
-                    ///< product waits for
-  Bytes cpu_keeps;  ///< on_cpu: in host memory, from forward to backward
-  Bytes cpu_works;  ///< on_cpu: in host memory, while it runs
-  GemmShape gemm;   ///< matmul, and what has matmuls inside: loss, feed-forward in tiles
+  Bytes workspace;        ///< scratch while it runs (materialized scores that nobody saves, ...)
+  Flops flops;            ///< of matrix products; 0 for memory-bound work
+  Bytes bytes;            ///< device memory traffic, read + written
+  Bytes widened;          ///< of it: packed weights read and their wide copies written, which the
+                          ///< product waits for
+  Bytes orthogonalizing;  ///< of it: of an update's products, which need whole matrices
+  Bytes cpu_keeps;        ///< on_cpu: in host memory, from forward to backward
+  Bytes cpu_works;        ///< on_cpu: in host memory, while it runs
+  GemmShape gemm;         ///< matmul, and what has matmuls inside: loss, feed-forward in tiles
   /// Of an all-to-all: in so many pieces of one length lies each part of what goes and of what
   /// comes, the parts taking turns.
   std::uint64_t pieces_out = 1, pieces_in = 1;

@@ -59,7 +59,8 @@ void Tape::orthogonalize(Operator& update, const WeightTensor& weight) {
   update.gemm = {m, n, m, count};
   update.workspace = Bytes(count * width * (2 * m * n + 2 * m * m));
   // Each iteration reads X three times and writes it once, writes and reads A and its polynomial.
-  update.bytes += Bytes(count * iterations * width * (4 * m * n + 5 * m * m));
+  update.orthogonalizing = Bytes(count * iterations * width * (4 * m * n + 5 * m * m));
+  update.bytes += update.orthogonalizing;
 }
 
 }  // namespace spillway::models

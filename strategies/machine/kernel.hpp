@@ -63,6 +63,7 @@ enum class GpuWork : std::uint8_t {
   set,         ///< output (fp32) = `value`
   initialize,  ///< first values of its outputs: weights, states
   adam_part,   ///< `GpuKernel::part` of `operation`, an update
+  muon_part,   ///< `GpuKernel::muon` of `operation`, an update of a matrix that ranks share
   /// output (fp32) = sums of the magnitudes of the input's columns, the rows in ascending order.
   sum_columns,
   /// indices = the columns whose sums, the input, are the largest, as many as there is room for,
@@ -101,6 +102,14 @@ enum class AdamPart : std::uint8_t {
   apply,     ///< master or weight, with momentum and denominator
 };
 
+/// Muon's step of a weight of which a rank has a share, in the order of its kernels. Numbers that
+/// are sent lie in bf16, one share behind the other.
+enum class MuonPart : std::uint8_t {
+  momentum,       ///< momentum, with the gradient; output = gradient + beta momentum
+  orthogonalize,  ///< output, all shares of it, in place, through a workspace
+  apply,          ///< master or weight, with the input
+};
+
 /// One kernel on a stream of a rank's GPU: the operator, its cost, its operands in GPU memory.
 ///   The simulator uses the cost, the counting machine the demand, the real machine the operator.
 struct GpuKernel {
@@ -115,9 +124,12 @@ struct GpuKernel {
   bool recompute = false;
   GpuWork work = GpuWork::operation;
   AdamPart part = AdamPart::momentum;
+  MuonPart muon = MuonPart::momentum;
   Numbers numbers{};
-  float value = 0;                      ///< that `set` sets
-  std::uint64_t first_element = 0;      ///< of the weight, where the operands begin
+  float value = 0;  ///< that `set` sets
+  /// Of the weight, where the operands begin; of a muon_part, of the input or output, where the
+  /// rank's share of the weight begins.
+  std::uint64_t first_element = 0;
   std::uint64_t rows = 0, columns = 0;  ///< of a matrix of which some columns are chosen
   std::uint64_t share = 0;              ///< elements of each of its shares, whole ones' all
   std::uint64_t shares = 1;             ///< that are there, from `first_element` on

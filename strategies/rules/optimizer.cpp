@@ -34,6 +34,16 @@ bool updates_by_its_rule(const Case& subject) {
          (cpu && subject.training().optimizer == OptimizerKind::lion);
 }
 
+bool is_behind_backward_on_gpu(const Case& subject) {
+  return is_resident(subject) && optimizer_of(subject).staleness == 0 &&
+         optimizer_of(subject).home == Home::gpu && !subject.parts().weights.chunk &&
+         !subject.training().optimizer_in_backward;
+}
+
+bool shares_states(const Case& subject) {
+  return subject.parallel().replicas() > 1 && subject.parallel().zero_stage > 0;
+}
+
 constexpr Rule optimizer_rows[] = {
     {.path = "strategy.optimizer.order",
      .holds =
@@ -118,15 +128,24 @@ constexpr Rule optimizer_rows[] = {
      .holds =
          [](const Case& c) {
            if (!description::needs_whole_matrices(c.training().optimizer)) return true;
-           const bool shares = c.parallel().replicas() > 1 && c.parallel().zero_stage > 0;
-           return streams(c) && c.parallel().tensor == 1 && !shares;
+           const bool exchanges =
+               c.training().optimizer == OptimizerKind::muon && is_behind_backward_on_gpu(c);
+           return streams(c) && c.parallel().tensor == 1 && (!shares_states(c) || exchanges);
          },
      .why =
          [](const Case& c) {
-           return std::string(name_of(c.training().optimizer)) +
-                  " updates whole matrices, of which this version's ranks have no shares";
+           std::string why(name_of(c.training().optimizer));
+           why += " updates whole matrices, of which this version's ranks have no shares";
+           if (c.training().optimizer == OptimizerKind::muon && c.parallel().tensor == 1)
+             why += " but on the GPU: behind backward, of weights and states that stay there";
+           return why;
          },
-     .hint = "use parallel.tensor 1 and zero_stage 0 with resident, or adam"},
+     .hint = [](const Case& c) -> std::string {
+       return c.training().optimizer == OptimizerKind::muon
+                  ? "use parallel.tensor 1 and resident, with training.optimizer_in_backward "
+                    "false where ranks share states, or adam"
+                  : "use parallel.tensor 1 and zero_stage 0 with resident, or adam";
+     }},
     {.path = "training.optimizer_state",
      .ground = Ground::contradiction,
      .holds =
@@ -174,10 +193,8 @@ constexpr Rule optimizer_rows[] = {
     {.path = "strategy.optimizer.flatten",
      .holds =
          [](const Case& c) {
-           return !optimizer_of(c).flatten ||
-                  (streams(c) && !updates_off_gpu(c) && optimizer_of(c).staleness == 0 &&
-                   optimizer_of(c).home == Home::gpu && c.parts().weights.home == Home::gpu &&
-                   !c.parts().gradients.main_gradients && !c.training().optimizer_in_backward);
+           return !optimizer_of(c).flatten || (streams(c) && is_behind_backward_on_gpu(c) &&
+                                               !c.parts().gradients.main_gradients);
          },
      .why =
          "only an update on the GPU, behind backward, of weights, gradients and states that stay "

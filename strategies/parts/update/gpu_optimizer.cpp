@@ -6,6 +6,7 @@
 #include "strategies/machine/setup.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace spillway::strategies {
 
@@ -23,6 +24,7 @@ GpuOptimizer::GpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       weights_(weights),
       gradients_(gradients),
       offset_(job.model.weights.size()),
+      matrices_(machine, rank, job),
       paged_(std::any_of(job.tensors.rows().begin(), job.tensors.rows().end(),
                          [](const TensorRow& row) {
                            return row.trainable() && row.updater &&
@@ -196,7 +198,7 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
                                gradient.type, weight);
   for (BoundOperand& operand : states(weight, models::Access::read_write, states_at))
     kernel.operands.push_back(std::move(operand));
-  if (op.workspace.value() > 0)
+  if (op.workspace.value() > 0 && !matrices_.has(weight))
     kernel.operands.emplace_back(scratch_.view(0, op.workspace.value()), models::Access::write,
                                  Role::workspace, ElementType::bf16, weight);
   return kernel;
@@ -207,7 +209,8 @@ GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& number
 void GpuOptimizer::take_scratch(std::span<const models::Operator> updates) {
   std::uint64_t most = 0;
   for (const models::Operator& op : updates)
-    if (job_.holds(weight_of(op))) most = std::max(most, op.workspace.value());
+    if (job_.holds(weight_of(op)) && !matrices_.has(weight_of(op)))
+      most = std::max(most, op.workspace.value());
   if (most > 0)
     scratch_ = machine_.allocate_now(TierId::gpu, rank_, Bytes(most), Purpose::workspace);
 }
@@ -277,21 +280,29 @@ Task<> GpuOptimizer::update_paged(const Numbers& numbers) {
   co_await gathered;
 }
 
+GpuOptimizer::Flattened GpuOptimizer::flattened(std::uint32_t weight) const {
+  const std::uint64_t flat = gradients_->format(weight).bytes(share(weight));
+  const std::uint64_t fp32 = fp32_numbers.bytes(share(weight));
+  const bool widens = job_.row(weight).has_own_master() && master_bytes(weight) >= fp32;
+  return {flat, widens && fp32 > flat ? fp32 : 0};
+}
+
+/// Each is written and read, and what the update reads is scaled in place.
+double GpuOptimizer::traffic_of(const Flattened& copies) const {
+  const bool unscales = job_.scenario.strategy.optimizer.unscale;
+  const std::uint64_t scaled = copies.wide ? copies.wide : copies.flat;
+  return static_cast<double>(2 * copies.bytes() + (unscales ? 2 * scaled : 0));
+}
+
 /// The kernels of a sub-group, each with the copies of its gradient: one in the gradient's type,
 /// and where the master is wider one in fp32, which the update reads. All live until the last ran.
 ///   Source  DeepSpeed 0.16, runtime/zero/stage_1_and_2.py, step; stage3.py, _prepare_sub_group
 Op GpuOptimizer::run_flattened(std::vector<GpuKernel>& kernels) {
   std::uint64_t bytes = 0;
   for (GpuKernel& kernel : kernels) {
-    const std::uint32_t weight = weight_of(*kernel.operation);
-    const std::uint64_t flat = gradients_->format(weight).bytes(share(weight));
-    const std::uint64_t fp32 = fp32_numbers.bytes(share(weight));
-    const bool widens = job_.row(weight).has_own_master() && master_bytes(weight) >= fp32;
-    const std::uint64_t wide = widens && fp32 > flat ? fp32 : 0;
-    bytes += flat + wide;
-    kernel.bytes += static_cast<double>(2 * flat + (wide ? 2 * wide : 0));
-    if (job_.scenario.strategy.optimizer.unscale)
-      kernel.bytes += static_cast<double>(2 * (wide ? wide : flat));
+    const Flattened copies = flattened(weight_of(*kernel.operation));
+    bytes += copies.bytes();
+    kernel.bytes += traffic_of(copies);
   }
   const Buffer copies =
       machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::optimizer_gradient_buffers);
@@ -304,17 +315,21 @@ Op GpuOptimizer::run_flattened(std::vector<GpuKernel>& kernels) {
 Task<> GpuOptimizer::update_flattened(const Numbers& numbers) {
   const std::uint64_t subgroup = job_.scenario.strategy.optimizer.subgroup.value();
   std::vector<GpuKernel> kernels;
-  std::uint64_t elements = 0;
+  std::uint64_t elements = 0, of_matrices = 0, most_of_matrices = 0;  // bytes of a sub-group's
   Op updated;
   take_scratch(updates());
   for (const models::Operator& op : updates()) {
     const std::uint32_t weight = weight_of(op);
     if (!job_.holds(weight)) continue;
-    kernels.push_back(
-        kernel(op, numbers, weights_.updated_share(weight), resident(weight), home(weight)));
+    if (matrices_.has(weight))
+      of_matrices += flattened(weight).bytes();
+    else
+      kernels.push_back(
+          kernel(op, numbers, weights_.updated_share(weight), resident(weight), home(weight)));
     elements += share(weight);
     if (elements < subgroup) continue;
-    updated = run_flattened(kernels);
+    if (!kernels.empty()) updated = run_flattened(kernels);
+    most_of_matrices = std::max(most_of_matrices, std::exchange(of_matrices, 0));
     kernels.clear();
     elements = 0;
     co_await updated;
@@ -322,6 +337,13 @@ Task<> GpuOptimizer::update_flattened(const Numbers& numbers) {
   if (!kernels.empty()) updated = run_flattened(kernels);
   kernels.clear();
   scratch_.reset();
+  if (const std::uint64_t most = std::max(most_of_matrices, of_matrices)) {
+    co_await updated;  // whose copies are gone
+    const Buffer copies =
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(most), Purpose::optimizer_gradient_buffers);
+    updated = update_matrices(numbers);
+    co_await updated;
+  }
   co_await gather(updated);
 }
 
@@ -367,7 +389,7 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
   take_scratch(updates());
   for (const models::Operator& op : updates()) {
     const std::uint32_t weight = weight_of(op);
-    if (!job_.holds(weight)) continue;
+    if (!job_.holds(weight) || matrices_.has(weight)) continue;
     if (!weights_.on_gpu(weight)) {
       away.push_back(&op);
       continue;
@@ -380,6 +402,7 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
   if (!kernels.empty()) updated = machine_.run(rank_, kernels);
   kernels.clear();  // what runs holds what it uses
   scratch_.reset();
+  if (const Op matrices = update_matrices(numbers)) updated = matrices;
   if (has_late_) {
     co_await updated;
     co_return;
@@ -387,6 +410,16 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
   Pending<> gathered = machine_.spawn(gather(updated));
   co_await send_away(std::move(away), numbers);
   co_await gathered;
+}
+
+/// Behind all else on the stream.
+Op GpuOptimizer::update_matrices(const Numbers& numbers) {
+  return matrices_.update([&](std::uint32_t weight) {
+    GpuKernel whole = kernel(update_of(weight), numbers, weights_.updated_share(weight),
+                             resident(weight), home(weight));
+    if (job_.scenario.strategy.optimizer.flatten) whole.bytes += traffic_of(flattened(weight));
+    return whole;
+  });
 }
 
 /// Of weights that live in host memory.

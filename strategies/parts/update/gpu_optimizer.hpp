@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/parts/update/resident_gradients.hpp"
+#include "strategies/parts/update/shared_matrices.hpp"
 #include "strategies/parts/weights/weights.hpp"
 
 #include <span>
@@ -14,6 +15,7 @@ namespace spillway::strategies {
 ///         Source  bitsandbytes, paged optimizers, whose unified memory the driver moves likewise
 ///   Away  new weights that live in host memory go there through a buffer each, two at a time
 ///   Late  staleness 1: new weights wait in a buffer of their own until they are published
+///   Matrices  of which it has a share of what Muon needs whole go by SharedMatrices
 class GpuOptimizer {
  public:
   /// `gradients`: null where none stay, and each update is given its own.
@@ -62,6 +64,14 @@ class GpuOptimizer {
                    TypedView gradient, const View& states_at) const;
   Task<> norm_gradients();
   Task<> update_flattened(const Numbers& numbers);
+  /// Copies of a gradient: in its own type, and in fp32 where the update reads that.
+  struct Flattened {
+    std::uint64_t flat = 0, wide = 0;
+    std::uint64_t bytes() const { return flat + wide; }
+  };
+  Flattened flattened(std::uint32_t weight) const;
+  double traffic_of(const Flattened& copies) const;
+  Op update_matrices(const Numbers& numbers);
   Op run_flattened(std::vector<GpuKernel>& kernels);
   void take_scratch(std::span<const models::Operator> updates);
   Op run_alone(const models::Operator& op, const Numbers& numbers, View into, TypedView gradient,
@@ -80,6 +90,7 @@ class GpuOptimizer {
   Weights& weights_;
   const ResidentGradients* gradients_;
   std::vector<std::uint64_t> offset_;
+  SharedMatrices matrices_;
   bool paged_;  ///< states live in host memory
   Buffer states_, ema_, late_;
   Buffer scratch_;                                  ///< of the kernels that are being put together

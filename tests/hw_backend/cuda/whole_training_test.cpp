@@ -201,6 +201,18 @@ TEST(OnCuda, OtherOptimizersEndAsResidentOnesDo) {
   }
 }
 
+TEST(OnCuda, RanksThatShareMatricesEndAsResidentOnesDo) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  LONG_TEST_OF(devices);
+  const description::Scenario scenario =
+      small_training("ssdtrain",
+                     {"training.sequence=8", "training.optimizer=muon", "parallel.data=2",
+                      "parallel.zero_stage=2"},
+                     {.blocks = 1});
+  expect_the_reference(devices, scenario);
+}
+
 INSTANTIATE_TEST_SUITE_P(On, SystemOnCuda, ::testing::ValuesIn(systems_under_test()),
                          [](const auto& system) { return system.param; });
 

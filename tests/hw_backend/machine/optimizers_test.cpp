@@ -118,6 +118,31 @@ TEST(TrainingByOtherOptimizers, RanksThatShareStatesIn8BitsEndAlike) {
   }
 }
 
+// A rank has whole matrices by turns: three ranks and two blocks leave some over, of each shape.
+TEST(TrainingByOtherOptimizers, RanksThatShareMatricesEndAlike) {
+  const auto by = [](const std::string& ranks, const std::string& precision,
+                     const std::string& stage, const Overrides& more = {}) {
+    return train_for_real(small_training(
+        "resident", joined({"training.optimizer=muon", "parallel.data=" + ranks,
+                            "machine.gpu.count=" + ranks, "training.precision=" + precision,
+                            "strategy.overflow_check=none", "parallel.zero_stage=" + stage},
+                           more)));
+  };
+  const auto expect_equal = [](const RealRun& run, const RealRun& whole) {
+    ASSERT_TRUE(run.result.feasible());
+    EXPECT_EQ(run.trained.losses, whole.trained.losses);
+    EXPECT_EQ(different(run.trained, whole.trained), 0u);
+  };
+  const RealRun whole = by("2", "bf16_mixed", "0");
+  for (const char* stage : {"1", "2", "3"}) {
+    SCOPED_TRACE(stage);
+    expect_equal(by("2", "bf16_mixed", stage), whole);
+  }
+  expect_equal(by("2", "bf16_mixed", "2", {"strategy.optimizer.flatten=true"}), whole);
+  expect_equal(by("2", "fp32", "3"), by("2", "fp32", "0"));
+  expect_equal(by("3", "bf16_mixed", "1"), by("3", "bf16_mixed", "0"));
+}
+
 // Of 32 tokens the last of five parts has four; the forward is that of all tokens at once.
 TEST(TrainingInTiles, EndsWhereTheReferenceDoes) {
   const Overrides tiles{"training.mlp_tiles=5", "training.gradient_accumulation=2"};

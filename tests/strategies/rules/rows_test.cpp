@@ -188,7 +188,7 @@ constexpr Breaks of_optimizer[] = {
     {"resident",
      [](Scenario& s) {
        s.training.optimizer = OptimizerKind::muon;
-       s.parallel.data = 2;
+       s.parallel.tensor = 2;
      }},
     {"lohan", [](Scenario& s) { s.strategy.optimizer.order = SubgroupOrder::ascending; }},
     {"resident", [](Scenario& s) { s.strategy.optimizer.overlap = UpdateOverlap::backward; }},
