@@ -168,6 +168,8 @@ class Export {
       section["stage3_max_reuse_distance"] = weights.max_reuse.value();
       section["sub_group_size"] = parts_.optimizer.subgroup.value();
     }
+    if (stage() == 3 && scenario_.training.optimizer == OptimizerKind::muon)
+      section["reduce_scatter"] = false;  // beside which DeepSpeed stops
     if (weights.home != Home::gpu) section["offload_param"] = offload_param();
     if (parts_.optimizer.home != Home::gpu) section["offload_optimizer"] = offload_optimizer();
     if (parts_.optimizer.selected_share > 0)

@@ -184,6 +184,33 @@ class Import {
     return "fp32";
   }
 
+  /// DeepSpeed's owner of a matrix makes it orthogonal, here ranks take turns (see
+  /// strategies/parts/update/shared_matrices.hpp).
+  ///   Source  DeepSpeed stage_1_and_2.py, get_flat_partition and average_tensor; stage3.py,
+  ///           _apply_distributed_muon_update
+  bool is_on_gpu_as_muon(const std::string& type) {
+    const double stage = keys_.number("/zero_optimization/stage", 0);
+    if (keys_.text("/zero_optimization/offload_optimizer/device", "none") != "none") return false;
+    if (stage == 0) return true;
+    if (keys_.text("/zero_optimization/offload_param/device", "none") != "none" ||
+        keys_.count_or("/tensor_parallel/autotp_size", 1, 1) > 1)
+      return false;
+    if (data_ranks() * context_ranks() == 1) return true;
+    const std::string here =
+        "; here each of N ranks takes one of N matrices of a shape, by all-to-all there and back";
+    if (stage < 3)
+      note("optimizer.type: \"" + type +
+           "\" of DeepSpeed's ZeRO-1 and 2 is done by the ranks in whose partition a matrix lies, "
+           "each of which has its whole momentum and does all of it" +
+           here);
+    else
+      note("optimizer.type: \"" + type +
+           "\" of DeepSpeed's ZeRO-3 stops at reduce_scatter true, all-reduces gradients and "
+           "gathers momenta and updates, so that bytes between its GPUs are more" +
+           here);
+    return true;
+  }
+
   std::string optimizer_kind() {
     const std::string type = keys_.text("/optimizer/type", "AdamW");
     const bool eight = mentions(type, "8bit") || mentions(type, "8_bit");
@@ -205,8 +232,7 @@ class Import {
     if (mentions(type, "sgd"))
       return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
     if (mentions(type, "lion")) return "lion";
-    if (mentions(type, "muon") && !offloads && keys_.number("/zero_optimization/stage", 0) == 0)
-      return "muon";
+    if (mentions(type, "muon") && is_on_gpu_as_muon(type)) return "muon";
     const bool in_one_bit = mentions(type, "onebit") || mentions(type, "zeroone");
     if (in_one_bit && keys_.number("/zero_optimization/stage", 0) > 0)
       keys_.complain("/optimizer/type", "DeepSpeed stops at \"" + type + "\" beside ZeRO",
@@ -222,8 +248,9 @@ class Import {
            (offloads ? ", and its CPU kernels are of Adam, Adagrad and Lion alone" : ""));
     else if (mentions(type, "muon"))
       note("optimizer.type: \"" + type +
-           "\" that ranks share or the CPU does is taken as Adam: memory and bytes are upper "
-           "bounds, and its products, which take longer than Adam, are in no step");
+           "\" of a CPU, of weights off the GPU or of matrices that tensor ranks cut is taken as "
+           "Adam: memory and bytes are upper bounds, and its products, which take longer than "
+           "Adam, are in no step");
     else if (mentions(type, "adagrad") || mentions(type, "adafactor"))
       note(
           "optimizer.type: \"" + type +

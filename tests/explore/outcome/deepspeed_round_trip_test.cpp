@@ -73,5 +73,32 @@ TEST(DeepSpeedRoundTrip, BringsOptimizersBack) {
   }
 }
 
+// With DeepSpeed's own norms and copies of gradients, as a first way there and back brings them.
+TEST(DeepSpeedRoundTrip, BringsBackMuonOfRanksThatShareStates) {
+  const auto read = [](const auto& scenario, const std::vector<std::string>& overrides) {
+    return scenarios::read_scenario(scenario, overrides, known_systems(),
+                                    scenarios::Refuse::what_cannot_run)
+        .scenario;
+  };
+  for (const char* stage : {"1", "2", "3"}) {
+    SCOPED_TRACE(stage);
+    const auto written =
+        read(std::filesystem::path(scenarios::shipped_file("scenarios/examples", "gpt2_resident")),
+             {"training.optimizer=muon", "strategy.overflow_check=none", "machine=workstation_2gpu",
+              "parallel.data=2", std::string("parallel.zero_stage=") + stage});
+    scenarios::ExportOptions options;
+    options.nearest = true;
+    const auto scenario =
+        read(scenarios::export_deepspeed(written, known_systems(), options).scenario, {});
+    EXPECT_EQ(scenario.training.optimizer, description::OptimizerKind::muon);
+    const auto exported = scenarios::export_deepspeed(scenario, known_systems());
+    EXPECT_EQ(exported.ds_config["optimizer"]["type"], "Muon");
+    // beside which DeepSpeed's ZeRO-3 stops
+    EXPECT_EQ(exported.ds_config["zero_optimization"].value("reduce_scatter", true),
+              std::string(stage) != "3");
+    EXPECT_EQ(outcome(scenario), outcome(read(exported.scenario, {})));
+  }
+}
+
 }  // namespace
 }  // namespace spillway::explore::deepspeed_round_trip_test

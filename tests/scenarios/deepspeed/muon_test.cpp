@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scenarios/deepspeed/import_deepspeed.hpp"
+#include "scenarios/json/hjson.hpp"
+#include "strategies/systems/catalogue.hpp"
+#include "tests/text/words_of.hpp"
+
+/// DeepSpeed's Muon under ZeRO.
+namespace spillway::scenarios::muon_test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+/// gpt2 on the two GPUs of memascend_c1, `zero` the section of ZeRO.
+Imported import(const std::string& zero) {
+  ImportOptions options;
+  options.model = "gpt2";
+  options.machine = "memascend_c1";
+  options.deepspeed = "0.19";
+  const std::string text = fmt::format(
+      R"({{"bf16": {{"enabled": true}}, "optimizer": {{"type": "Muon", "params": {{"lr": 1e-3}}}},
+           "zero_optimization": {{{}}}}})",
+      zero);
+  return import_deepspeed(parse_hjson(text, "ds.json"), options);
+}
+
+std::vector<SystemInfo> systems() {
+  std::vector<SystemInfo> all;
+  for (const char* name : {"resident", "zero_offload", "zero_infinity"})
+    all.push_back({name, strategies::defaults_of(name)});
+  return all;
+}
+
+TEST(ImportDeepSpeedsMuon, IsMuonWhereRanksShareStatesOnTheGpu) {
+  for (const char* zero : {R"("stage": 0)", R"("stage": 1)", R"("stage": 2)",
+                           R"("stage": 3, "reduce_scatter": false)"}) {
+    SCOPED_TRACE(zero);
+    const Imported imported = import(zero);
+    EXPECT_EQ(imported.scenario["training"]["optimizer"], "muon");
+    EXPECT_NO_THROW(read_scenario(imported.scenario, {}, systems()));
+  }
+}
+
+TEST(ImportDeepSpeedsMuon, SaysHowDeepSpeedsOwnDiffers) {
+  EXPECT_THAT(text::words_of(import(R"("stage": 0)").notes),
+              Not(Contains(HasSubstr("optimizer.type"))));
+  for (const char* stage : {"1", "2"})
+    EXPECT_THAT(text::words_of(import(std::string(R"("stage": )") + stage).notes),
+                Contains(HasSubstr("the ranks in whose partition a matrix lies")));
+  EXPECT_THAT(text::words_of(import(R"("stage": 3)").notes),
+              Contains(HasSubstr("stops at reduce_scatter true, all-reduces gradients")));
+}
+
+TEST(ImportDeepSpeedsMuon, IsAdamOffTheGpu) {
+  for (const char* zero : {R"("stage": 2, "offload_optimizer": {"device": "cpu"})",
+                           R"("stage": 3, "offload_param": {"device": "cpu"})"}) {
+    SCOPED_TRACE(zero);
+    const Imported imported = import(zero);
+    EXPECT_EQ(imported.scenario["training"]["optimizer"], "adam");
+    EXPECT_THAT(text::words_of(imported.notes), Contains(HasSubstr("is taken as Adam")));
+    EXPECT_NO_THROW(read_scenario(imported.scenario, {}, systems()));
+  }
+}
+
+}  // namespace
+}  // namespace spillway::scenarios::muon_test
