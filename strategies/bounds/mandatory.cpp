@@ -213,9 +213,12 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   const result::Result result = run(machine, *decision, "counting");
   if (machine.micro_batches_differ()) return of(scenario, Fold::nothing);
   if (!result.feasible()) return std::nullopt;
+  const std::uint64_t warmup = (*decision)->scenario.run.warmup_steps;
+  // ended before its time: ranks that were taken for equal are not
+  if (fold == Fold::equals && machine.unlike() && machine.demands().size() < warmup + 2)
+    return of(scenario, Fold::nothing);
   Mandatory mandatory;
-  const std::span<const Demand> from_last_warmup =
-      std::span(machine.demands()).subspan((*decision)->scenario.run.warmup_steps - 1);
+  const std::span<const Demand> from_last_warmup = std::span(machine.demands()).subspan(warmup - 1);
   mandatory.demand_ = least_step(from_last_warmup, scenario.strategy.optimizer.staleness == 1);
   const std::uint32_t alike = machine.topology().alike;
   if (alike > 1) mandatory.demand_ = mandatory.demand_.of_alike(alike);

@@ -1,4 +1,5 @@
 #include "scenarios/description/errors.hpp"
+#include "strategies/bounds/mandatory.hpp"
 #include "strategies/layout/tensor_table.hpp"
 #include "tests/strategies/systems/systems.hpp"
 
@@ -122,6 +123,22 @@ TEST(SharedMatrices, TakeAQuarterOfTheTimeOnFourRanks) {
     EXPECT_GT(more(stage), 0.25 * whole);
     EXPECT_LT(more(stage), 0.3 * whole);
   }
+}
+
+// The busiest rank counts, and where ranks differ one does not stand for all.
+TEST(SharedMatrices, TakeNoLessTimeThanWhatNoMachineDoesWithout) {
+  for (const std::uint64_t ranks : {2, 5})
+    for (const std::uint64_t stage : {1, 3}) {
+      SCOPED_TRACE(std::to_string(ranks) + " ranks, stage " + std::to_string(stage));
+      const description::Scenario scenario = gpt2(ranks, stage);
+      const auto bound = Mandatory::of(scenario), whole = Mandatory::of(scenario, Fold::nothing);
+      ASSERT_TRUE(bound && whole);
+      const double products = updates_of(scenario)[0].flops;
+      EXPECT_GT(bound->step_s(scenario),
+                products / scenario.machine.gpu.compute.at("bf16").value());
+      EXPECT_DOUBLE_EQ(bound->step_s(scenario), whole->step_s(scenario));
+      EXPECT_LE(bound->step_s(scenario), simulate(scenario).step_time_s);
+    }
 }
 
 // DeepSpeed's copies of gradients are held beside the rounds.
