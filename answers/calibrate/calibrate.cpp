@@ -1,6 +1,6 @@
 #include "answers/calibrate/calibrate.hpp"
 
-#include "answers/calibrate/card_names.hpp"
+#include "answers/calibrate/another_card.hpp"
 #include "answers/calibrate/drive_names.hpp"
 #include "answers/calibrate/drives.hpp"
 #include "answers/calibrate/put.hpp"
@@ -181,28 +181,6 @@ std::optional<text::Text> unnamed_drive(const MachineFile& before,
       "if that is another one, write what its sheet says as storage.{}.endurance.rated and the "
       "others, or begin with a machine that has it",
       {bought->second, model, storage.name});
-}
-
-/// Where the evidence is of another card than the machine file was made of.
-std::optional<text::Text> another_card(const MachineFile& before, const Evidence& each) {
-  const auto bought = before.bought.find("gpu");
-  if (bought != before.bought.end() && !is_same_card(bought->second, each.card))
-    return text::filled(
-        "the machine file's rates, power and price are of the {}, this one is {}: write what its "
-        "sheet says as gpu.compute, gpu.memory_rate and the others, or begin with a machine that "
-        "has this card",
-        {bought->second, each.card});
-  constexpr double alike = 0.08;  // ECC takes a sixteenth of GDDR6
-  const auto has = static_cast<double>(before.gpu.memory.value());
-  for (const evidence::Reading& reading : each.readings)
-    if (reading.path == "gpu.memory" && std::abs(reading.value - has) > alike * has)
-      return text::filled(
-          "the machine file's rates, power and price are of a card of {}, this one has {}: write "
-          "what its sheet says as gpu.compute, gpu.memory_rate and the others, or begin with a "
-          "machine that has this card",
-          {text::bytes(has, text::Origin::datasheet),
-           text::bytes(reading.value, text::Origin::measured)});
-  return {};
 }
 
 /// Why nothing, or not all, is predicted beside what was logged.

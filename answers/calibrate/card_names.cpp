@@ -37,4 +37,6 @@ bool is_same_card(const std::string& one, const std::string& other) {
   return first.empty() || second.empty() || first == second;
 }
 
+bool names_card(const std::string& name) { return !model_of(name).empty(); }
+
 }  // namespace spillway::answers

@@ -9,4 +9,7 @@ namespace spillway::answers {
 /// of them names no model.
 bool is_same_card(const std::string& one, const std::string& other);
 
+/// Whether a name says a model at all: "H100 SXM5" does, and "Graphics Device" does not.
+bool names_card(const std::string& name);
+
 }  // namespace spillway::answers
