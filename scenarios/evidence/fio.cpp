@@ -106,10 +106,13 @@ std::uint64_t depth_of(const json& own, const json& all) {
   return static_cast<std::uint64_t>(size_of(option(own, all, "iodepth", "1")));
 }
 
-/// The option by which somebody let a job do less than the drive can; "": none.
-std::string limit_of(const json& own, const json& all) {
-  for (const char* key : {"rate", "rate_iops", "thinktime"})
-    if (const std::string said = option(own, all, key, "0"); said != "0")
+/// The option by which somebody let a job do less than the drive can; "": none. Who flushes waits
+/// for the writes before, whatever iodepth says, and reads flush nothing.
+std::string limit_of(const json& own, const json& all, bool writes) {
+  std::vector<const char*> keys = {"rate", "rate_iops", "thinktime"};
+  if (writes) keys.insert(keys.end(), {"fsync", "fdatasync", "sync"});
+  for (const char* key : keys)
+    if (const std::string said = option(own, all, key, "0"); said != "0" && said != "none")
       return fmt::format("{}={}", key, said);
   return "";
 }
@@ -117,8 +120,9 @@ std::string limit_of(const json& own, const json& all) {
 void add(Group& group, const json& job, const json& all) {
   const auto found = job.find("job options");
   const json own = found != job.end() ? *found : json::object();
+  const double written = rate_of(job, "write");
   group.read += rate_of(job, "read");
-  group.written += rate_of(job, "write");
+  group.written += written;
   const double request =
       size_of(option(own, all, "bs", option(own, all, "blocksize", "4k").c_str()));
   group.request = group.jobs ? std::min(group.request, request) : request;
@@ -129,7 +133,7 @@ void add(Group& group, const json& job, const json& all) {
   group.jobs += reported ? copies : 1;
   group.depth = depth_of(own, all);
   group.cached = group.cached || option(own, all, "direct", "0") != "1";
-  if (group.limited.empty()) group.limited = limit_of(own, all);
+  if (group.limited.empty()) group.limited = limit_of(own, all, written > 0);
   add_drives(own, all, group.drives);
   group.pattern = option(own, all, "rw", option(own, all, "readwrite", "read").c_str());
 }
