@@ -117,14 +117,38 @@ std::string limit_of(const json& own, const json& all, bool writes) {
   return "";
 }
 
+/// The smallest of "4k/90:1m/10,128k": sizes with their percentages, of reads and of writes.
+double smallest_of_split(const std::string& split) {
+  double smallest = 0;
+  for (std::size_t at = 0; at < split.size();) {
+    const std::size_t end = std::min(split.find_first_of(":,", at), split.size());
+    const std::string entry = split.substr(at, end - at);
+    const std::size_t percent = entry.find('/');
+    const bool is_never = percent != std::string::npos && entry.substr(percent) == "/0";
+    const double size = size_of(entry);
+    if (!is_never && size > 0) smallest = smallest > 0 ? std::min(smallest, size) : size;
+    at = end + 1;
+  }
+  return smallest;
+}
+
+/// Bytes of the smallest request of a job; sizes that are split stand before all others.
+double request_of(const json& own, const json& all) {
+  if (const double split = smallest_of_split(option(own, all, "bssplit", "")); split > 0)
+    return split;
+  for (const json* options : {&own, &all})
+    for (const char* key : {"bsrange", "bs", "blocksize"})
+      if (const std::string said = text_of(*options, key); !said.empty()) return size_of(said);
+  return 4096;
+}
+
 void add(Group& group, const json& job, const json& all) {
   const auto found = job.find("job options");
   const json own = found != job.end() ? *found : json::object();
   const double written = rate_of(job, "write");
   group.read += rate_of(job, "read");
   group.written += written;
-  const double request =
-      size_of(option(own, all, "bs", option(own, all, "blocksize", "4k").c_str()));
+  const double request = request_of(own, all);
   group.request = group.jobs ? std::min(group.request, request) : request;
   const std::uint64_t copies =
       static_cast<std::uint64_t>(std::max(1.0, size_of(option(own, all, "numjobs", "1"))));

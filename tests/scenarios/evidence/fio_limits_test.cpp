@@ -57,5 +57,25 @@ TEST(FioLimits, AJobThatFlushesItsWritesHasNoDepth) {
     EXPECT_EQ(of_write_with(option).readings.size(), 1u) << option;
 }
 
+TEST(FioLimits, AJobOfSeveralSizesIsOneOfItsSmallest) {
+  const auto of_sizes = [](const std::string& sizes) {
+    return of_job(R"("rw":"randread","direct":"1",)" + sizes, 900e6, 0);
+  };
+  for (const char* small :
+       {R"("bs":"1M","bssplit":"4k/90:1m/10")", R"("bssplit":"1m/10:4k/90")",
+        R"("bssplit":"1m:4k")", R"("bs":"1M","bsrange":"4k-1M")", R"("bsrange":"4k-1M")"}) {
+    const Evidence split = of_sizes(small);
+    EXPECT_TRUE(split.readings.empty()) << small;
+    ASSERT_EQ(split.notes.size(), 1u) << small;
+    EXPECT_THAT(text::words(split.notes[0]), HasSubstr("randread of 4.00 KiB")) << small;
+  }
+  for (const char* large :
+       {R"("bssplit":"1m/50:2m/50")", R"("bssplit":"4k/0:1m/100")", R"("bsrange":"1M-4M")"}) {
+    const Evidence split = of_sizes(large);
+    ASSERT_EQ(split.readings.size(), 1u) << large;
+    EXPECT_THAT(split.readings[0].how, HasSubstr("randread of 1.00 MiB")) << large;
+  }
+}
+
 }  // namespace
 }  // namespace spillway::evidence::fio_limits_test
