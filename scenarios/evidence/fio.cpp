@@ -142,6 +142,17 @@ double request_of(const json& own, const json& all) {
   return 4096;
 }
 
+/// Of two names for one option the nearer one counts; without either fio takes the page cache.
+bool is_cached(const json& own, const json& all) {
+  for (const json* options : {&own, &all}) {
+    const std::string direct = text_of(*options, "direct");
+    const std::string buffered = text_of(*options, "buffered");
+    if (direct.empty() && buffered.empty()) continue;
+    return !(direct.empty() || direct == "1") || !(buffered.empty() || buffered == "0");
+  }
+  return true;
+}
+
 void add(Group& group, const json& job, const json& all) {
   const auto found = job.find("job options");
   const json own = found != job.end() ? *found : json::object();
@@ -156,7 +167,7 @@ void add(Group& group, const json& job, const json& all) {
   const bool reported = own.contains("group_reporting") || all.contains("group_reporting");
   group.jobs += reported ? copies : 1;
   group.depth = depth_of(own, all);
-  group.cached = group.cached || option(own, all, "direct", "0") != "1";
+  group.cached = group.cached || is_cached(own, all);
   if (group.limited.empty()) group.limited = limit_of(own, all, written > 0);
   add_drives(own, all, group.drives);
   group.pattern = option(own, all, "rw", option(own, all, "readwrite", "read").c_str());

@@ -77,5 +77,20 @@ TEST(FioLimits, AJobOfSeveralSizesIsOneOfItsSmallest) {
   }
 }
 
+// buffered is direct the other way round.
+TEST(FioLimits, AJobWithoutBuffersIsADirectOne) {
+  const auto of_way = [](const std::string& way) {
+    return of_job(R"("rw":"read","bs":"1M")" + way, 3e9, 0);
+  };
+  for (const char* direct : {R"(,"buffered":"0")", R"(,"buffered":"0","direct":"1")"})
+    EXPECT_EQ(of_way(direct).readings.size(), 1u) << direct;
+  for (const char* cached : {"", R"(,"buffered":"1")", R"(,"direct":"0")"}) {
+    const Evidence held = of_way(cached);
+    EXPECT_TRUE(held.readings.empty()) << cached;
+    ASSERT_EQ(held.notes.size(), 1u) << cached;
+    EXPECT_THAT(text::words(held.notes[0]), HasSubstr("page cache")) << cached;
+  }
+}
+
 }  // namespace
 }  // namespace spillway::evidence::fio_limits_test
