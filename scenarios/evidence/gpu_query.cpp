@@ -16,6 +16,7 @@ struct Card {
   std::optional<double> lanes_now, lanes_most;  ///< of PCI Express
   std::optional<double> generation_most, generation_of_host;
   std::optional<double> power_limit, power_usual;  ///< W
+  bool is_divided = false;                         ///< by MIG: a program sees one of its instances
 
   /// The board's slot or a riser gives it fewer lanes than it has.
   bool lacks_lanes() const {
@@ -96,9 +97,27 @@ std::vector<std::string> names_of(const std::vector<Card>& cards) {
   return names;
 }
 
-void put(const std::vector<Card>& cards, double attached, Evidence& into) {
+/// Takes the cards out that CUDA cannot use as one device each.
+///   Result  how many these are
+std::size_t take_divided(std::vector<Card>& cards, Evidence& into) {
+  const std::size_t described = cards.size();
+  const std::string name = cards.front().name;
+  const std::size_t divided =
+      std::erase_if(cards, [](const Card& card) { return card.is_divided; });
+  if (divided == 0) return 0;
+  if (cards.empty()) into.card = name;
+  into.notes.push_back(fmt::format(
+      "MIG is on in {} of {} GPUs: a program sees one instance of such a card, never all of it, so "
+      "they do not count; nvidia-smi -i NUMBER -mig 0 makes one whole again",
+      divided, described));
+  return divided;
+}
+
+void put(std::vector<Card> cards, double attached, Evidence& into) {
   if (cards.empty())
     refuse_file(into.file, "output of nvidia-smi without a GPU", "run nvidia-smi -q");
+  attached -= static_cast<double>(take_divided(cards, into));
+  if (cards.empty()) return;
   const bool alike = std::all_of(cards.begin(), cards.end(), [&](const Card& card) {
     return card.name == cards.front().name && card.memory == cards.front().memory;
   });
@@ -157,6 +176,7 @@ class Query {
   void value(std::string_view name, std::string_view value) {
     Card& card = cards_.back();
     if (name == "Product Name") card.name = value;
+    if (under("MIG Mode") && name == "Current") card.is_divided = value == "Enabled";
     if (under("FB Memory Usage") && name == "Total") set_mebibytes(card.memory, value);
     if (under("FB Memory Usage") && name == "Reserved") set_mebibytes(card.reserved, value);
     if (under("Link Width")) {
@@ -189,6 +209,7 @@ std::string_view element(std::string_view inside, const std::string& name) {
 Card card_of(std::string_view gpu) {
   Card card;
   if (const auto name = element(gpu, "product_name"); !name.empty()) card.name = trimmed(name);
+  card.is_divided = trimmed(element(element(gpu, "mig_mode"), "current_mig")) == "Enabled";
   set_mebibytes(card.memory, element(element(gpu, "fb_memory_usage"), "total"));
   set_mebibytes(card.reserved, element(element(gpu, "fb_memory_usage"), "reserved"));
   const std::string_view link = element(gpu, "pci_gpu_link_info");
@@ -232,7 +253,7 @@ void read_gpu_query(std::string_view text, Evidence& into) {
   std::vector<Card> cards;
   Query query(cards);
   for (const std::string_view line : lines_of(text)) query.line(line);
-  put(cards, number_after(text, "Attached GPUs").value_or(0), into);
+  put(std::move(cards), number_after(text, "Attached GPUs").value_or(0), into);
 }
 
 void read_gpu_query_xml(std::string_view text, Evidence& into) {
@@ -246,7 +267,7 @@ void read_gpu_query_xml(std::string_view text, Evidence& into) {
   }
   std::optional<double> attached;
   set(attached, element(text, "attached_gpus"));
-  put(cards, attached.value_or(0), into);
+  put(std::move(cards), attached.value_or(0), into);
 }
 
 }  // namespace spillway::evidence
