@@ -132,29 +132,31 @@ answer::LoggedRun compared(const std::string& file, const evidence::LoggedRun& l
                            const Predicted* predicted) {
   answer::LoggedRun run{file, logged.program, logged.logged, {}, {}};
   const auto other = predicted ? other_step(logged, *predicted) : std::nullopt;
-  const bool is_alike = !other || !other->has_other_samples;
+  // Rates are of the same work as a step; memory is of a micro-batch, which is another one then.
+  const Predicted* of_work = other && other->has_other_samples ? nullptr : predicted;
+  const Predicted* of_memory = other ? nullptr : predicted;
   const auto step = [](const Result& result) { return result.step_time_s; };
   if (logged.step_s)
-    add(run, "step", "s", logged.step_s, is_alike ? predicted : nullptr, step);
-  else if (predicted && is_alike)
-    add(run, at_this_rate(samples_of(*predicted)).c_str(), "s", step_at_rate(logged, *predicted),
-        predicted, step);
-  add(run, "samples a second", "per_s", logged.samples_per_s, predicted,
+    add(run, "step", "s", logged.step_s, of_work, step);
+  else if (of_work)
+    add(run, at_this_rate(samples_of(*of_work)).c_str(), "s", step_at_rate(logged, *of_work),
+        of_work, step);
+  add(run, "samples a second", "per_s", logged.samples_per_s, of_work,
       [](const Result& result) { return result.samples_per_s; });
-  add(run, "tokens a second", "per_s", logged.tokens_per_s, predicted,
+  add(run, "tokens a second", "per_s", logged.tokens_per_s, of_work,
       [](const Result& result) { return result.tokens_per_s; });
   const double ranks = predicted ? ranks_of(*predicted) : 1;
-  add(run, "samples a second and GPU", "per_s", logged.samples_per_s_of_rank, predicted,
+  add(run, "samples a second and GPU", "per_s", logged.samples_per_s_of_rank, of_work,
       [ranks](const Result& result) { return result.samples_per_s / ranks; });
-  add(run, "tokens a second and GPU", "per_s", logged.tokens_per_s_of_rank, predicted,
+  add(run, "tokens a second and GPU", "per_s", logged.tokens_per_s_of_rank, of_work,
       [ranks](const Result& result) { return result.tokens_per_s / ranks; });
   // PyTorch's allocator knows nothing of the context.
   const double context =
       predicted ? static_cast<double>(predicted->scenarios[0].machine.gpu.context.value()) : 0;
-  add(run, "GPU memory", "bytes", logged.gpu_bytes, predicted, [&](const Result& result) {
+  add(run, "GPU memory", "bytes", logged.gpu_bytes, of_memory, [&](const Result& result) {
     return std::max(0.0, static_cast<double>(result.gpu.total) - context);
   });
-  add(run, "host memory", "bytes", logged.host_bytes, predicted,
+  add(run, "host memory", "bytes", logged.host_bytes, of_memory,
       [](const Result& result) { return static_cast<double>(result.host.total); });
   for (const auto& [name, seconds] : logged.phases_s)
     run.phases.push_back({name, "s", seconds, {}, {}});

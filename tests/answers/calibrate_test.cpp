@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <fstream>
+#include <map>
 
 namespace spillway::answers::calibrate_test {
 namespace {
@@ -330,6 +331,52 @@ TEST(Calibration, CallsNothingLoggedThatNoLogSays) {
   EXPECT_EQ(beside(eight, one).runs.at(0).numbers.at(0).what, "samples a second");
   EXPECT_THAT(notes_beside(eight, {"training.micro_batch=1", "training.gradient_accumulation=8"}),
               IsEmpty());
+}
+
+// How fast samples go through and what they take follow the micro-batch: of another one no
+// prediction stands beside them.
+TEST(Calibration, PredictsNothingBesideALogOfAnotherBatch) {
+  const auto beside_log = [](const std::string& log, const std::vector<std::string>& overrides) {
+    std::map<std::string, bool> predicted;
+    const answer::Calibration answer = beside(log, overrides);
+    for (const answer::LoggedNumber& one : answer.runs.at(0).numbers)
+      predicted[one.what] = one.before || one.after;
+    return predicted;
+  };
+  const std::vector<std::string> one{"training.micro_batch=1", "training.gradient_accumulation=1"};
+  const std::vector<std::string> eight{"training.micro_batch=8",
+                                       "training.gradient_accumulation=1"};
+  const std::string megatron =
+      " iteration       10/     100 | elapsed time per iteration (ms): 1747.0 | "
+      "global batch size:     8 | lm loss: 2.1E+00 |\n"
+      "[Rank 0] (after 10 iterations) memory (MB) | allocated: 1000.0 | max allocated: 2000.0\n";
+  const std::map<std::string, bool> none{
+      {"step", false}, {"samples a second", false}, {"GPU memory", false}};
+  const std::map<std::string, bool> all{
+      {"step", true}, {"samples a second", true}, {"GPU memory", true}};
+  EXPECT_EQ(beside_log(megatron, one), none);
+  EXPECT_EQ(beside_log(megatron, eight), all);
+  EXPECT_THAT(notes_beside(megatron, one),
+              testing::Contains(HasSubstr("has 8 samples, and one of the scenario 1")));
+  const std::string deepspeed =
+      "[INFO] epoch=0/micro_step=80/global_step=10, RunningAvgSamplesPerSec=0.88, "
+      "CurrSamplesPerSec=0.5, MaxMemAllocated=1GB\n";
+  const std::map<std::string, bool> rates{{"samples a second", false}, {"GPU memory", false}};
+  EXPECT_EQ(beside_log(deepspeed, one), rates);
+}
+
+// The same samples in other micro-batches are the same work of a step, and take other memory.
+TEST(Calibration, PredictsNoMemoryBesideALogOfOtherMicroBatches) {
+  const answer::Calibration answer = beside(
+      "[INFO] epoch=0/micro_step=80/global_step=10, RunningAvgSamplesPerSec=4, "
+      "CurrSamplesPerSec=4, MaxMemAllocated=1GB\n"
+      "steps: 10 loss: 2.1 iter time (s): 2.000 samples/sec: 4.0\n",
+      {"training.micro_batch=8", "training.gradient_accumulation=1"});
+  for (const answer::LoggedNumber& one : answer.runs.at(0).numbers)
+    EXPECT_EQ(one.after.has_value(), one.what != "GPU memory") << one.what;
+  EXPECT_THAT(answer.runs.at(0).numbers, SizeIs(3));
+  EXPECT_THAT(text::words_of(answer.files.at(0).notes),
+              ElementsAre(HasSubstr("has 8 micro-batches, and one of the scenario 1")));
 }
 
 TEST(Calibration, TakesWhatADriveSaysIsInUseForOthers) {
