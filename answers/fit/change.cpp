@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 
 namespace spillway::answers {
@@ -167,7 +168,7 @@ std::uint64_t samples_of(const Scenario& scenario) {
 std::vector<Step> others_with(const std::string& more, const Scenario& now, const Wishes& wishes) {
   std::vector<Step> steps;
   for (const strategies::System* system : other_systems(now, wishes))
-    steps.push_back({system->name, {more, run_as(system->name)}});
+    steps.push_back({system->name, {more, run_as(system->name)}, 0, &wishes});
   return steps;
 }
 
@@ -320,7 +321,8 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
   const std::uint64_t times = micro_batches_worth_trying(answer, now);
   if (times < 2) return std::nullopt;
   const std::string set = accumulation_of(times);
-  TriedStep best = fastest_of(backend, answer, {{"", {set}}}, simulated);
+  TriedStep best = fastest_of(backend, answer, {{"", {set}, 0, &wishes}}, simulated);
+  if (!best.step.words.empty()) best.step.words.insert(0, result::way_of(answer));
   // with fewer updates another system may be the fastest, or the only one with room for gradients
   const TriedStep other = fastest_of(backend, answer, others_with(set, now, wishes), simulated);
   if (other.tokens_per_s > worth_another_system * best.tokens_per_s) best = other;
@@ -359,12 +361,17 @@ std::optional<TriedStep> best_of(const explore::Backend& backend, const result::
   return between_powers(backend, answer, *worth, asked, simulated);
 }
 
-/// The steps with as many micro-batches as `more` has, and from the answer's micro-batch on.
+/// The steps with as many micro-batches as `more` has, and from the answer's micro-batch on. What
+/// names no system of its own has that of `more`, with the parts that it swaps.
 std::vector<Step> beside(const std::optional<MoreSamples>& more, const Scenario& now,
                          std::vector<Step> steps) {
   if (!more) return steps;
   for (Step& step : steps) {
-    if (!more->system.empty() && !names_system(step)) step = with_system(step, more->system);
+    if (!more->system.empty() && !names_system(step)) {
+      step.words += " and " + more->system;
+      std::copy_if(more->set.begin(), more->set.end(), std::back_inserter(step.set),
+                   [](const std::string& one) { return one.starts_with("strategy"); });
+    }
     step.set.insert(step.set.begin(), more->set.begin(), more->set.end());
     if (more->micro_batch > 0)
       step.set.push_back(fmt::format("training.micro_batch={}", now.training.micro_batch));

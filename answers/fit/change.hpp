@@ -15,8 +15,9 @@ struct Wishes {
   std::vector<std::string> overrides;  ///< "path=value": what they name stays as they say
 };
 
-/// The answer with several micro-batches before each update.
-///   wishes     the other systems that are tried where they leave no room
+/// The answer with several micro-batches before each update, in its own system or in another, each
+/// with explore::smaller_gradients_of where it has no room: that costs nothing, memory does.
+///   wishes     the other systems that are tried, and what stays
 ///   simulated  grows by the scenarios that were simulated
 ///   Result     nothing where that does not make it 10 % faster
 std::optional<MoreSamples> more_samples(const explore::Backend& backend,

@@ -9,10 +9,11 @@
 namespace spillway::answers::fit_change_test {
 namespace {
 
-// 64 GiB have no room for gradients until the update; with 96 all systems but few wait for drives a
+// 64 GiB have no room for Gemini's gradients until the update; with 96 it waits for drives a
 // sixteenth as often.
 TEST(FitChange, BringsMoreSamplesAStepWhereTodaysMemoryHasNoRoomForThem) {
   FitQuestion question = about("qwen2.5-7b", {"4090", "64G", "2T"});
+  question.systems = {"colossal_gemini"};
   const FitAnswer answer = fit(sim(), question);
   ASSERT_TRUE(answer.runnable && answer.change && answer.change->tokens_per_s);
   EXPECT_FALSE(answer.more_samples);
@@ -26,6 +27,38 @@ TEST(FitChange, BringsMoreSamplesAStepWhereTodaysMemoryHasNoRoomForThem) {
   EXPECT_EQ(changed.scenario.training.gradient_accumulation, 16u);
   EXPECT_NEAR(explore::simulate(sim(), changed.scenario).tokens_per_s, *answer.change->tokens_per_s,
               0.005 * *answer.change->tokens_per_s);
+}
+
+// An 8B's 30.5 GiB of fp32 gradients have no room in 64 GiB beside what ZeRO-Infinity pins; 16 bits
+// have, and cost nothing. What is bought is measured by that.
+TEST(FitChange, NarrowsGradientsForMoreSamplesBeforeItSellsMemory) {
+  FitQuestion question = about("qwen3-8b", {"5090", "64G", "2T"});
+  question.systems = {"colossal_gemini", "zero_infinity"};
+  question.overrides = {"training.loss=fused", "training.fused_kernels=true"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable && answer.more_samples);
+  const MoreSamples& more = *answer.more_samples;
+  EXPECT_EQ(answer.runnable->system, "colossal_gemini");
+  EXPECT_EQ(more.system, "zero_infinity + gradients.accumulation fp16");
+  const auto rate_with = [&](const std::vector<std::string>& set) {
+    return explore::simulate(sim(), scenarios::read_scenario(answer.runnable->scenario, set,
+                                                             explore::known_systems(),
+                                                             scenarios::Refuse::what_cannot_run)
+                                        .scenario)
+        .tokens_per_s;
+  };
+  EXPECT_NEAR(rate_with(more.set) / more.tokens_per_s, 1, 0.005);
+  if (answer.change && more.changed_tokens_per_s) {
+    std::vector<std::string> both = more.set;
+    both.insert(both.end(), answer.change->set.begin(), answer.change->set.end());
+    EXPECT_NEAR(rate_with(both) / *more.changed_tokens_per_s, 1, 0.005);
+    EXPECT_GT(*more.changed_tokens_per_s, more.tokens_per_s);
+  }
+  question.overrides.emplace_back("training.gradient_accumulation=16");
+  const FitAnswer with_many = fit(sim(), question);
+  ASSERT_TRUE(with_many.runnable);
+  EXPECT_EQ(with_many.runnable_way, more.system);
+  EXPECT_NEAR(with_many.runnable->tokens_per_s / more.tokens_per_s, 1, 0.02);
 }
 
 // Gemini's step of one sample moves all states; with sixteen the box trains many times as fast.
