@@ -2,6 +2,8 @@
 
 #include "models/program/formats.hpp"
 
+#include <algorithm>
+
 namespace spillway::strategies {
 
 namespace {
@@ -27,12 +29,32 @@ UncountedOfBase uncounted_of_base(const description::Training& training,
     const std::uint64_t elements = weight.parameters.value();
     const models::NumberFormat format = formats.numbers(weight);
     const std::uint64_t bytes = format.bytes(elements);
-    if (!format.is_packed())
-      more.widened += models::fp32_numbers.bytes(elements) - bytes;
-    else if (format.scale_block > 0)
+    if (!format.is_packed()) {
+      const std::uint64_t wider = models::fp32_numbers.bytes(elements) - bytes;
+      more.widened += wider;
+      if (weight.is_stacked()) more.widened_experts += wider;
+    } else if (format.scale_block > 0) {
       more.plain_scales += models::NumberFormat(format.type, format.block).bytes(elements) - bytes;
+    }
   }
   return more;
+}
+
+std::string stacked_experts_words(const description::Scenario& scenario,
+                                  const models::Model& model) {
+  if (!description::has_adapters(scenario.training.method)) return "";
+  const description::Lora& lora = scenario.training.lora;
+  const bool packed = lora.base != description::BaseType::bf16;
+  const bool everywhere = std::find(lora.targets.begin(), lora.targets.end(),
+                                    description::all_linear_targets) != lora.targets.end();
+  if ((!packed && !everywhere) || !model.stacks_experts()) return "";
+  std::string words = "experts of a layer are one tensor (training.experts: stacked)";
+  if (everywhere) words += ", which has no adapter";
+  if (packed) words += everywhere ? " and is not quantised" : ", which is not quantised";
+  using description::ExpertLayout;
+  if (models::refusal(model.architecture, ExpertLayout::separate).empty())
+    words += "; --set training.experts=separate is as in transformers 4, where each is a module";
+  return words;
 }
 
 /// Source  PEFT utils/other.py, prepare_model_for_kbit_training; transformers, BitsAndBytesConfig;
@@ -42,10 +64,13 @@ void note_packed_base(const description::Scenario& scenario, const models::Model
   const UncountedOfBase more = uncounted_of_base(scenario.training, model);
   if (more.widened == 0) return;
   text::Text note = text::filled(
-      "training.lora.base: norms, embedding and head, which it does not quantise, are counted in "
+      "training.lora.base: norms, embedding and head{}, which it does not quantise, are counted in "
       "16 bits, as TRL's SFTTrainer has them since 0.27; PEFT's prepare_model_for_kbit_training "
       "makes them fp32, {} more",
-      {text::memory(more.widened)});
+      {more.widened_experts > 0 ? ", and experts that are one tensor of each layer" : "",
+       text::memory(more.widened)});
+  if (more.widened_experts > 0)
+    note += text::filled(", {} of which is the experts", {text::memory(more.widened_experts)});
   if (more.plain_scales > 0)
     note += text::filled(
         "; without bnb_4bit_use_double_quant, which is off unless asked for, scales take {} more",

@@ -376,24 +376,6 @@ void note_idle_gpus(const description::Scenario& scenario, result::Result& resul
   result.notes.push_back(std::move(note));
 }
 
-/// Adapters and packed weights are of modules, which the experts of a layer in one tensor are not.
-void note_experts_without_adapters(const description::Scenario& scenario,
-                                   const models::Model& model, result::Result& result) {
-  if (!description::has_adapters(scenario.training.method)) return;
-  const description::Lora& lora = scenario.training.lora;
-  const bool packed = lora.base != description::BaseType::bf16;
-  const bool everywhere = std::find(lora.targets.begin(), lora.targets.end(),
-                                    description::all_linear_targets) != lora.targets.end();
-  if ((!packed && !everywhere) || !model.stacks_experts()) return;
-  std::string note = "experts of a layer are one tensor (training.experts: stacked)";
-  if (everywhere) note += ", which has no adapter";
-  if (packed) note += everywhere ? " and is not quantised" : ", which is not quantised";
-  using description::ExpertLayout;
-  if (models::refusal(model.architecture, ExpertLayout::separate).empty())
-    note += "; --set training.experts=separate is as in transformers 4, where each is a module";
-  result.notes.emplace_back(note);
-}
-
 }  // namespace
 
 result::Result run(Machine& machine, const Decision& decision, const std::string& backend,
@@ -412,7 +394,8 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   result.plan = decision->report;
   result.notes = decision->notes;
   for (const std::string& note : prepared.model.architecture.notes) result.notes.emplace_back(note);
-  note_experts_without_adapters(scenario, prepared.model, result);
+  if (std::string experts = stacked_experts_words(scenario, prepared.model); !experts.empty())
+    result.notes.emplace_back(std::move(experts));
   std::deque<Job> jobs = jobs_of(decision);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);

@@ -40,6 +40,27 @@ TEST(PackedBase, TellsWhatPlainTrainersTakeMore) {
   EXPECT_THAT(notes_of(scenario), Contains(HasSubstr("without bnb_4bit_use_double_quant")));
 }
 
+// Two bytes more for each number of the experts as well, which are a tensor of each layer.
+TEST(PackedBase, NamesExpertsThatAreOneTensor) {
+  const auto with = [](const std::string& experts) {
+    return small_model("mixtral", "resident",
+                       {"training.method=qlora", "training.experts=" + experts});
+  };
+  const models::Model model = model_of(with("stacked"));
+  std::uint64_t experts = 0;
+  for (const models::WeightTensor& weight : model.weights)
+    if (weight.is_stacked()) experts += weight.parameters.value();
+  ASSERT_GT(experts, 0u);
+  const UncountedOfBase more = uncounted_of_base(with("stacked").training, model);
+  EXPECT_EQ(more.widened_experts, 2 * experts);
+  EXPECT_GT(more.widened, more.widened_experts);
+  const auto named = Contains(HasSubstr("head, and experts that are one tensor of each layer,"));
+  EXPECT_THAT(notes_of(with("stacked")), named);
+  EXPECT_THAT(notes_of(with("stacked")), Contains(HasSubstr("of which is the experts")));
+  EXPECT_THAT(notes_of(with("separate")), says);
+  EXPECT_THAT(notes_of(with("separate")), Not(named));
+}
+
 TEST(PackedBase, InEightBitsHasScalesOfOneKind) {
   const description::Scenario scenario = on_base("int8");
   EXPECT_EQ(uncounted_of_base(scenario.training, model_of(scenario)).plain_scales, 0u);
