@@ -91,7 +91,7 @@ void add_systems(const CompareQuestion& question, const std::vector<std::string>
   bool any = false;
   for (const std::string& system : systems) {
     // the parts of one system mean nothing to another: only the name is kept
-    std::vector<std::string> overrides{explore::way_named(system).overrides};
+    std::vector<std::string> overrides = explore::way_named(system).overrides;
     overrides.insert(overrides.end(), question.overrides.begin(), question.overrides.end());
     const std::string stem = std::filesystem::path(file).stem().string();
     const std::string label = question.scenarios.size() > 1 ? stem + " " + system : system;

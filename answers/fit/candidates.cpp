@@ -54,7 +54,7 @@ class Candidates {
 
  private:
   std::optional<Scenario> read(const explore::Way& way, const std::vector<std::string>& more) {
-    std::vector<std::string> all = {way.overrides};
+    std::vector<std::string> all = way.overrides;
     all.insert(all.end(), more.begin(), more.end());
     all.insert(all.end(), overrides_.begin(), overrides_.end());
     try {

@@ -38,14 +38,14 @@ std::string run_as(const std::string& system) {
   return fmt::format(R"(strategy={{"system": "{}"}})", system);
 }
 
-Step with_way(const Step& step, const std::string& name, const std::string& overrides) {
-  Step both{step.words + " and " + name, step.set, step.micro_batch, step.narrowed_by};
-  both.set.push_back(overrides);
+Step with_way(const Step& step, const explore::Way& way) {
+  Step both{step.words + " and " + way.name, step.set, step.micro_batch, step.narrowed_by};
+  both.set.insert(both.set.end(), way.overrides.begin(), way.overrides.end());
   return both;
 }
 
 Step with_system(const Step& step, const std::string& system) {
-  return with_way(step, system, run_as(system));
+  return with_way(step, {system, {run_as(system)}});
 }
 
 bool names_system(const Step& step) {
@@ -118,7 +118,7 @@ void add_memory(const Scenario& now, const Wishes& wishes, std::vector<Step>& st
     const std::string more = description::to_text(description::Bytes(size));
     const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}};
     steps.push_back(memory);
-    if (offloading) steps.push_back(with_way(memory, offloading->name, offloading->overrides));
+    if (offloading) steps.push_back(with_way(memory, *offloading));
     add_systems(memory, true, now, wishes, steps);
   }
 }

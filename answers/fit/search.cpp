@@ -1,6 +1,7 @@
 #include "answers/fit/search.hpp"
 
 #include "answers/fit/line.hpp"
+#include "reports/result/way.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -345,8 +346,9 @@ class Search {
     best = result;
     if (line.runnable()) fastest_runnable_ = &line;
     const std::string& way = line.candidates.front().name;
-    (line.runnable() ? found_.runnable_way : found_.best_way) =
-        way.find(" + ") == std::string::npos ? "" : way;
+    const bool swaps = way.find(" + ") != std::string::npos;
+    const bool is_plain = way.substr(0, way.find(", ")) == result::way_of(result);
+    (line.runnable() ? found_.runnable_way : found_.best_way) = swaps || !is_plain ? way : "";
   }
 
   void add_unanswered(const Candidate& one, const explore::Outcome& outcome) {

@@ -210,7 +210,7 @@ std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string
     for (const Split& split : splits) {
       Trial& trial = trials.emplace_back();
       trial.words = way.name + with + split.name;
-      trial.overrides = {way.overrides};
+      trial.overrides = way.overrides;
       trial.overrides.insert(trial.overrides.end(), split.overrides.begin(), split.overrides.end());
       trial.overrides.push_back(
           fmt::format("training.gradient_accumulation={}", question.accumulations.front()));

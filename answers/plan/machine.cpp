@@ -50,7 +50,7 @@ void add_settings(const MachineQuestion& question, const Way& way, const explore
   setting.system = way.name;
   setting.asks_more = !parts.empty();
   setting.overrides = split.of_layers();
-  setting.overrides.insert(setting.overrides.begin(), way.overrides);
+  setting.overrides.insert(setting.overrides.begin(), way.overrides.begin(), way.overrides.end());
   setting.overrides.insert(setting.overrides.end(), parts.begin(), parts.end());
   setting.searched = !question.systems.empty() || !way.plans;
   setting.cards = split.tensor * split.pipeline;
@@ -79,7 +79,7 @@ BoxNeed need_of(const MachineQuestion& question) {
   for (const Way& way : runnable_ways(question, base, question.overrides)) {
     for (const explore::CardSplit& split : splits_of(question.list, way))
       add_settings(question, way, split, {}, need.settings);
-    std::vector<std::string> all = {way.overrides};
+    std::vector<std::string> all = way.overrides;
     all.insert(all.end(), question.overrides.begin(), question.overrides.end());
     for (const auto& smaller : smaller_gradients_of(base, all, question.overrides))
       add_settings(question, way, {}, smaller.overrides, need.settings);

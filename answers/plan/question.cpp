@@ -49,7 +49,7 @@ std::vector<Way> runnable_ways(const WayOptions& options, const json& base,
   if (!options.runnable) return ways;
   const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
   std::erase_if(ways, [&](const Way& way) {
-    std::vector<std::string> all = {way.overrides};
+    std::vector<std::string> all = way.overrides;
     all.insert(all.end(), overrides.begin(), overrides.end());
     try {
       return !explore::runs_with(scenarios::read_scenario(base, all, systems).scenario).runnable;

@@ -62,7 +62,7 @@ std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& mo
       for (const BatchSplit& batch : batches_of(question, split.data)) {
         Trial& trial = trials.emplace_back();
         trial.words = way.name + with + split.name + batch.name;
-        trial.overrides = {way.overrides};
+        trial.overrides = way.overrides;
         for (const auto* more : {&split.overrides, &batch.overrides})
           trial.overrides.insert(trial.overrides.end(), more->begin(), more->end());
       }

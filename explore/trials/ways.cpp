@@ -36,7 +36,7 @@ Way mix_of(const std::string& asked) {
   if (!system || !system->is_string())
     throw description::ScenarioError({{"", 0, 0, "--mix", asked + " has no strategy.system",
                                        "name a scenario that swaps parts"}});
-  Way way{system->get<std::string>(), "strategy=" + strategy->dump(), false};
+  Way way{system->get<std::string>(), {"strategy=" + strategy->dump()}, false};
   add_parts(*strategy, "", way.name);
   return way;
 }
@@ -49,15 +49,26 @@ void add_ways(const strategies::System& system, std::vector<Way>& ways) {
   const std::string name = system.name;
   const bool own_loop =
       system.program == strategies::Program::trainer && policy == ActivationPolicy::keep;
-  ways.push_back({name, R"(strategy={"system": ")" + name + "\"}", policy == ActivationPolicy::plan,
+  ways.push_back({name,
+                  {R"(strategy={"system": ")" + name + "\"}"},
+                  policy == ActivationPolicy::plan,
                   own_loop});
+  if (const auto& form = system.other_form) {
+    json parts = json::parse(form->parts);
+    parts["system"] = name;
+    ways.push_back(
+        {name + form->name,
+         {"strategy=" + parts.dump(), fmt::format("parallel.zero_stage={}", form->zero_stage)}});
+  }
   if (!own_loop) return;
   for (const auto& [with, chosen] : {std::pair{result::with_recomputation, "recompute"},
                                      std::pair{result::with_offloading, "offload"}})
-    ways.push_back({name + with,
-                    fmt::format(R"(strategy={{"system": "{}", "activations": {{"policy": "{}"}}}})",
-                                name, chosen),
-                    false, true});
+    ways.push_back(
+        {name + with,
+         {fmt::format(R"(strategy={{"system": "{}", "activations": {{"policy": "{}"}}}})", name,
+                      chosen)},
+         false,
+         true});
 }
 
 /// All ways would be one and the same system under names that are not theirs.
@@ -77,7 +88,7 @@ void refuse_a_system(const std::vector<std::string>& overrides) {
 /// it says what is wrong.
 std::string resolved(const json& job, const Way& way, const std::vector<std::string>& overrides,
                      const std::vector<scenarios::SystemInfo>& systems) {
-  std::vector<std::string> all = {way.overrides};
+  std::vector<std::string> all = way.overrides;
   all.insert(all.end(), overrides.begin(), overrides.end());
   try {
     const description::Scenario scenario = scenarios::read_scenario(job, all, systems).scenario;
@@ -115,7 +126,7 @@ bool is_mix(const std::string& name) {
 
 Way way_named(const std::string& name) {
   if (is_mix(name)) return mix_of(name);
-  return {name, R"(strategy={"system": ")" + name + "\"}", false};
+  return {name, {R"(strategy={"system": ")" + name + "\"}"}, false};
 }
 
 std::vector<description::Complaint> unknown_systems(const std::vector<std::string>& systems,

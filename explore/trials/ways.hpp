@@ -10,15 +10,17 @@ namespace spillway::explore {
 
 /// A system with its own parts, or the parts of a scenario.
 struct Way {
-  std::string name;            ///< "lohan", "resident with recomputation", "lohan + pinned exact"
-  std::string overrides;       ///< `strategy={...}`
+  std::string name;  ///< "lohan", "resident with recomputation", "lohan + pinned exact"
+  /// `strategy={...}`, which comes first, and what else it sets.
+  std::vector<std::string> overrides;
   bool plans = false;          ///< tensor by tensor for one box: that takes its time
   bool splits_layers = false;  ///< a loop of one's own, all on the GPUs: they may share layers too
 };
 
 /// The systems that are asked for; without any, all of the catalogue whose updates come in time.
 /// What keeps everything on the GPU has three ways: blocks keep what backward needs, or compute it
-/// again, or what they keep waits in host memory. Then the mixes that are asked for; without any
+/// again, or what they keep waits in host memory; what has another form (strategies::Form) has that
+/// too. Then the mixes that are asked for; without any
 /// and without systems, those that ship.
 ///   systems  names
 ///   mixes    files or names of scenarios/examples; "none": no mixes

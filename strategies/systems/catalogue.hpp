@@ -2,6 +2,7 @@
 
 #include "scenarios/description/scenario.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,6 +16,13 @@ enum class Program : unsigned char { deepspeed, trainer, colossal_ai, authors, n
 ///   planned    plans of whole steps, tensor by tensor
 enum class Schedule : unsigned char { streaming, planned };
 
+/// Another form of a system, in which people start it as well.
+struct Form {
+  const char* name = "";     ///< behind the system's: " with weights on the GPU (ZeRO-2)"
+  const char* parts = "{}";  ///< of `strategy`, beside the system, as JSON
+  unsigned zero_stage = 3;   ///< parallel.zero_stage
+};
+
 /// One system: a schedule over parts, from one paper. Adding one is its file in systems/, its test
 /// and its name in the catalogue.
 struct System {
@@ -27,6 +35,7 @@ struct System {
   Schedule schedule = Schedule::streaming;
   /// The parts and knobs it has when a scenario says nothing.
   description::Strategy (*defaults)() = nullptr;
+  std::optional<Form> other_form{};
 };
 
 /// All systems, in the order of their papers.

@@ -30,6 +30,11 @@ System zero_offload() {
     strategy.pinned = description::PinnedPolicy::power_of_two;
     return strategy;
   };
+  // what DeepSpeed does of {"stage": 2, "offload_optimizer": {"device": "cpu"}} in 16 bits
+  system.other_form = Form{" with weights on the GPU (ZeRO-2)",
+                           R"({"weights": {"home": "gpu"}, "optimizer": {"subgroup": "1e12 params"},
+          "gradients": {"accumulation": "fp16", "overlap": false, "staging_buffer": false}})",
+                           2};
   return system;
 }
 

@@ -64,6 +64,21 @@ TEST(Search, TriesSmallerGradientsWhereAnotherSystemIsFasterThanTheirWay) {
   EXPECT_DOUBLE_EQ(both.runnable->tokens_per_s, alone.runnable->tokens_per_s);
 }
 
+// 188.7 GiB of 160 with weights in host memory, however small its gradients are; ZeRO-2 keeps the
+// 15.3 GiB of weights on the GPU.
+TEST(Search, KeepsWeightsOnTheGpuWhereHostMemoryIsShort) {
+  nlohmann::json job = job_on("qwen3-8b", {"5090", "64G", ""});
+  job["machine"] = {
+      {"name", "m160"}, {"extends", "gaming_5090"}, {"host", {{"memory", "160 GiB"}}}};
+  const Found found = found_with(job, {}, {"zero_offload"});
+  ASSERT_TRUE(found.runnable);
+  EXPECT_EQ(found.runnable_way, "zero_offload with weights on the GPU (ZeRO-2)");
+  const nlohmann::json& scenario = found.runnable->scenario;
+  EXPECT_EQ(scenario.at("strategy").at("weights").at("home"), "gpu");
+  EXPECT_EQ(scenario.at("parallel").at("zero_stage"), 2);
+  EXPECT_EQ(found.runnable->runs_with->program, "DeepSpeed");
+}
+
 /// By cards, and whether loss and kernels are fused.
 class WithMoreSystems : public testing::TestWithParam<std::tuple<std::string, bool>> {};
 
