@@ -20,12 +20,13 @@ struct UncountedOfBase {
 UncountedOfBase uncounted_of_base(const description::Training& training,
                                   const models::Model& model);
 
-/// Why the experts of a layer have no adapters or are not quantised, and what makes them modules; ""
-/// where they are, or none are asked for.
+/// Why the experts of a layer have no adapters or are not quantised, and what makes them modules;
+/// "" where they are, or none are asked for.
 std::string stacked_experts_words(const description::Scenario& scenario,
                                   const models::Model& model);
 
-/// Says what is not counted of a base, and where the GPU of a run that is through has no room for it.
+/// Says what is not counted of a base, and where the GPU of a run that is through has no room for
+/// it.
 void note_packed_base(const description::Scenario& scenario, const models::Model& model,
                       result::Result& result);
 

@@ -35,10 +35,10 @@ std::string refused(const std::function<void()>& what) {
 }
 
 TEST(Ways, AreThreeWhereTheTrainerChoosesWhatBackwardFinds) {
-  EXPECT_THAT(names_of(ways_of({"resident", "zero_offload"}, {})),
-              ElementsAre("resident", "resident with recomputation",
-                          "resident with activation offloading", "zero_offload",
-                          "zero_offload with weights on the GPU (ZeRO-2)"));
+  EXPECT_THAT(
+      names_of(ways_of({"resident", "zero_offload"}, {})),
+      ElementsAre("resident", "resident with recomputation", "resident with activation offloading",
+                  "zero_offload", "zero_offload with weights on the GPU (ZeRO-2)"));
 }
 
 TEST(Ways, ThatOverridesMakeTheSameAreOne) {
