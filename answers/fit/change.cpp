@@ -1,5 +1,6 @@
 #include "answers/fit/change.hpp"
 
+#include "answers/fit/outlay.hpp"
 #include "answers/fit/purchase.hpp"
 #include "explore/outcome/runs_with.hpp"
 #include "explore/remedies/free_settings.hpp"
@@ -196,9 +197,10 @@ struct TriedStep {
   Step step;
   std::uint64_t samples = 0;  ///< of a step
   double tokens_per_s = 0;
-  std::optional<double> price_usd{};  ///< of the machine with it
+  std::optional<double> price_usd{};   ///< of the machine with it
+  std::optional<double> outlay_usd{};  ///< to be paid for it
 
-  double price() const { return price_usd.value_or(std::numeric_limits<double>::infinity()); }
+  double outlay() const { return outlay_usd.value_or(std::numeric_limits<double>::infinity()); }
 };
 
 bool sets_micro_batch(const std::string& set) { return set.starts_with(micro_batch_key); }
@@ -247,11 +249,12 @@ std::vector<TriedStep> all_of(const explore::Backend& backend, const result::Res
     if (scenario.training.gradient_accumulation > 1) scenario.run.warmup_steps = 0;
   const auto outcomes = explore::simulate_all(backend, scenarios);
   simulated += scenarios.size();
+  const description::MachineFile now = explore::scenario_of(answer).machine;
   std::vector<TriedStep> tried;
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (const auto& result = outcomes[i].result; result && result->feasible())
-      tried.push_back(
-          {steps[i], samples_of(scenarios[i]), result->tokens_per_s, result->price_usd});
+      tried.push_back({steps[i], samples_of(scenarios[i]), result->tokens_per_s, result->price_usd,
+                       outlay_usd(now, scenarios[i].machine)});
     else if (auto next = next_of(steps[i], scenarios[i]); next && result)
       others.push_back(std::move(*next));
   return tried;
@@ -334,7 +337,7 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
 
 namespace {
 
-/// The cheapest of those that come near the fastest, of equally cheap ones the fastest.
+/// Of those that come near the fastest the one with the least outlay, of equal ones the fastest.
 const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double least) {
   constexpr double near = 0.95;
   double most = least;
@@ -342,8 +345,8 @@ const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double lea
   const TriedStep* best = nullptr;
   for (const TriedStep& one : tried) {
     if (one.tokens_per_s <= least || one.tokens_per_s < near * most) continue;
-    const bool cheaper = !best || one.price() < best->price();
-    if (cheaper || (one.price() == best->price() && one.tokens_per_s > best->tokens_per_s))
+    const bool cheaper = !best || one.outlay() < best->outlay();
+    if (cheaper || (one.outlay() == best->outlay() && one.tokens_per_s > best->tokens_per_s))
       best = &one;
   }
   return best;
@@ -401,11 +404,16 @@ std::optional<FitChange> change_for_more_samples(const explore::Backend& backend
   return FitChange{fmt::format("{} with {} micro-batches{} before each update, {} samples a step "
                                "in place of {}",
                                best->step.words, times, of, best->samples, samples_of(today)),
-                   best->step.set, best->tokens_per_s, best->price_usd};
+                   best->step.set,
+                   best->tokens_per_s,
+                   best->price_usd,
+                   {},
+                   best->outlay_usd};
 }
 
 FitChange change_of(const TriedStep& step) {
-  FitChange change{step.step.words, step.step.set, step.tokens_per_s, step.price_usd};
+  FitChange change{step.step.words, step.step.set, step.tokens_per_s, step.price_usd, {},
+                   step.outlay_usd};
   if (step.step.micro_batch > 0)
     change.words += fmt::format(" and micro-batch {}", step.step.micro_batch);
   return change;

@@ -83,6 +83,23 @@ std::vector<std::vector<FirstChange>> free_changes(const Scenario& now,
   return {alone, beside_fused};
 }
 
+std::vector<std::vector<FirstChange>> plain_base_changes(
+    Scenario now, const std::vector<std::string>& overrides) {
+  if (!description::has_adapters(now.training.method) ||
+      now.training.lora.base == description::BaseType::bf16 ||
+      name_path(overrides, "training.lora.base"))
+    return {};
+  const FirstChange plain{"training.method lora, whose base stays in 16 bits",
+                          {"training.method=lora"},
+                          "training.method lora"};
+  now.training.lora.base = description::BaseType::bf16;
+  std::vector<FirstChange> beside_fused;
+  for (const FirstChange& fused : fused_changes_of(now, overrides))
+    beside_fused.push_back(both(plain, fused));
+  if (beside_fused.empty()) return {{plain}};
+  return {{plain}, beside_fused};
+}
+
 std::optional<FirstChange> first_drive(const Scenario& now) {
   if (!now.machine.storage.empty()) return std::nullopt;
   const std::string& drive = scenarios::part_catalogue().drives.front().name;

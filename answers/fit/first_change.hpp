@@ -34,6 +34,12 @@ std::optional<FirstChange> idle_host_change_of(const result::Result& now,
 std::vector<std::vector<FirstChange>> free_changes(const description::Scenario& now,
                                                    const std::vector<std::string>& overrides);
 
+/// Of adapters on a base in 4 or 8 bits: the same on one in 16 bits, which systems that move
+/// weights take as well; none where the base has them, or the user says which base it is.
+///   Result  in rounds: alone, then beside fused_changes_of
+std::vector<std::vector<FirstChange>> plain_base_changes(description::Scenario now,
+                                                         const std::vector<std::string>& overrides);
+
 /// A drive where the machine has none, as the systems that need one are not among the candidates.
 std::optional<FirstChange> first_drive(const description::Scenario& now);
 

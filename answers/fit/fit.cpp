@@ -4,12 +4,16 @@
 #include "answers/fit/complete.hpp"
 #include "answers/fit/first_change.hpp"
 #include "answers/fit/need.hpp"
+#include "answers/fit/outlay.hpp"
 #include "answers/fit/search.hpp"
 #include "explore/outcome/runs_with.hpp"
 #include "explore/trials/trials.hpp"
+#include "models/architecture/architecture.hpp"
+#include "models/architecture/model.hpp"
 #include "scenarios/deepspeed/trainer.hpp"
 #include "scenarios/reading/plausible.hpp"
 #include "scenarios/reading/read_model.hpp"
+#include "strategies/run/packed_base.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
@@ -52,6 +56,13 @@ void add_notes_of_model(const std::string& model, std::vector<text::Text>& notes
     notes.emplace_back(note.ends_with('.') ? note.substr(0, note.size() - 1) : note);
 }
 
+/// Why experts take as much as they do.
+void add_note_of_experts(const description::Scenario& scenario, std::vector<text::Text>& notes) {
+  const models::Model model = models::build_model(models::architecture_of(scenario));
+  if (std::string words = strategies::stacked_experts_words(scenario, model); !words.empty())
+    notes.emplace_back(std::move(words));
+}
+
 /// What the question tries, with more overrides.
 CandidatesWith candidates_with(const json& job, const FitQuestion& question,
                                std::vector<std::string> before = {}) {
@@ -69,6 +80,12 @@ struct Mended {
   std::optional<result::Result> fastest;
   std::string way{};  ///< of it, as Found has it
 };
+
+/// What has to be paid for it.
+void add_outlay(const description::MachineFile& now, Mended& mended) {
+  if (!mended.fastest) return;
+  mended.change.outlay_usd = outlay_usd(now, explore::scenario_of(*mended.fastest).machine);
+}
 
 /// The fastest way that people can run after a first change; nothing where none fits. The answer's
 /// counts grow by what it took.
@@ -109,9 +126,10 @@ std::optional<Mended> with_more(const FirstChange& first, const explore::Backend
 
 /// Where settings alone make it fit: the fastest of the first round in which one does.
 std::optional<Mended> for_nothing(const explore::Backend& backend, const json& job,
-                                  const FitQuestion& question, const description::Scenario& now,
+                                  const FitQuestion& question,
+                                  const std::vector<std::vector<FirstChange>>& rounds,
                                   FitAnswer& answer) {
-  for (const std::vector<FirstChange>& round : free_changes(now, question.overrides)) {
+  for (const std::vector<FirstChange>& round : rounds) {
     std::optional<Mended> best;
     for (const FirstChange& first : round)
       if (auto mended = at_once(first, backend, job, question, answer);
@@ -127,9 +145,10 @@ std::optional<Mended> for_nothing(const explore::Backend& backend, const json& j
 std::optional<Mended> for_money(const explore::Backend& backend, const json& job,
                                 const FitQuestion& question, const description::Scenario& now,
                                 std::optional<Mended> best, FitAnswer& answer) {
-  const auto buys = [&] { return !best || best->change.price_usd != answer.price_usd; };
+  const auto buys = [&] { return !best || best->change.outlay_usd.value_or(1) > 0; };
   const auto take = [&](std::optional<Mended> mended) {
-    if (mended && (!best || mended->change.price_usd < best->change.price_usd))
+    if (mended) add_outlay(now.machine, *mended);
+    if (mended && (!best || mended->change.outlay_usd < best->change.outlay_usd))
       best = std::move(mended);
   };
   // what costs nothing may be all it takes beside a purchase that is smaller
@@ -143,24 +162,46 @@ std::optional<Mended> for_money(const explore::Backend& backend, const json& job
   return best;
 }
 
+/// What more samples a step bring where it fits then.
+void add_more_samples(const explore::Backend& backend, const FitQuestion& question, Mended& mended,
+                      FitAnswer& answer) {
+  const auto& fastest = mended.fastest;
+  if (fastest && explore::runs_with(explore::scenario_of(*fastest)).runnable)
+    mended.change.more_samples =
+        more_samples(backend, *fastest, wishes_of(question), answer.simulated);
+}
+
+/// Where a base of fewer bits has no room and one of 16 bits has, which costs nothing: it may wait
+/// in host memory or on drives.
+void add_plain_base(const explore::Backend& backend, const json& job, const FitQuestion& question,
+                    const description::Scenario& now, FitAnswer& answer) {
+  auto plain =
+      for_nothing(backend, job, question, plain_base_changes(now, question.overrides), answer);
+  if (!plain) return;
+  add_outlay(now.machine, *plain);
+  add_more_samples(backend, question, *plain, answer);
+  answer.fused_loss = std::move(plain->change);
+}
+
 /// What is needed where nothing that people can run fits, and the cheaper way to it.
 void add_needs(const explore::Backend& backend, const json& job, const FitQuestion& question,
                const std::vector<Candidate>& candidates, FitAnswer& answer) {
   const description::Scenario& now = candidates.front().scenario;
-  std::optional<Mended> best = for_nothing(backend, job, question, now, answer);
+  std::optional<Mended> best =
+      for_nothing(backend, job, question, free_changes(now, question.overrides), answer);
+  if (!best) add_plain_base(backend, job, question, now, answer);
   const CandidatesWith buys = best ? CandidatesWith() : candidates_with(job, question);
   Needs needs = needs_of(backend, candidates, buys, answer.simulated);
   answer.bounded += needs.bounded;
   answer.needs = std::move(needs.ways);
   if (!best) {
     if (needs.change) best = Mended{std::move(*needs.change), std::move(needs.fastest)};
+    if (best) add_outlay(now.machine, *best);
     best = for_money(backend, job, question, now, std::move(best), answer);
   }
   if (best) {
-    if (const auto& fastest = best->fastest;
-        fastest && explore::runs_with(explore::scenario_of(*fastest)).runnable)
-      best->change.more_samples =
-          more_samples(backend, *fastest, wishes_of(question), answer.simulated);
+    add_outlay(now.machine, *best);
+    add_more_samples(backend, question, *best, answer);
     answer.change = std::move(best->change);
   }
   if (answer.fits || answer.needs.empty()) return;
@@ -280,7 +321,10 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
       answer.fused_loss = std::move(filled);
   }
   answer.fits = answer.answer() != nullptr;
-  if (!answer.fits) add_notes_of_model(question.model, answer.notes);  // what fits has them itself
+  if (!answer.fits) {  // what fits has them itself
+    add_notes_of_model(question.model, answer.notes);
+    add_note_of_experts(candidates.front().scenario, answer.notes);
+  }
   for (const std::string& note :
        scenarios::priced_as_smaller_parts(candidates.front().scenario.machine))
     answer.notes.emplace_back(note);

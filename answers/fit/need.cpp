@@ -1,6 +1,7 @@
 #include "answers/fit/need.hpp"
 
 #include "answers/advice.hpp"
+#include "answers/fit/outlay.hpp"
 #include "answers/fit/purchase.hpp"
 #include "explore/points/reasons.hpp"
 #include "reports/result/needs.hpp"
@@ -106,10 +107,14 @@ class Buyer {
       if (!outcomes.front().result) return std::nullopt;
       result = *outcomes.front().result;
       if (result.feasible())
-        return Bought{
-            what,
-            {words_of(asked.candidate->words(), what), set, result.tokens_per_s, result.price_usd},
-            result};
+        return Bought{what,
+                      {words_of(asked.candidate->words(), what),
+                       set,
+                       result.tokens_per_s,
+                       result.price_usd,
+                       {},
+                       outlay_usd(asked.candidate->scenario.machine, larger->machine)},
+                      result};
       scenario = *larger;
     }
     return std::nullopt;
@@ -152,6 +157,31 @@ std::vector<Asked> asked_of(const explore::Backend& backend,
   return asked;
 }
 
+/// Of the forms of a system the one that lacks least; none where one of them has room.
+///   tried  all that were asked, those that have room too
+std::vector<Asked> least_of_forms(const std::vector<const Candidate*>& tried,
+                                  const std::vector<Asked>& asked) {
+  const auto system_of = [](const Candidate& one) {
+    const bool is_mix = one.name.find(" + ") != std::string::npos;
+    return is_mix ? one.name : one.scenario.strategy.system;
+  };
+  std::map<std::string, std::size_t> have_room;
+  for (const Candidate* one : tried) ++have_room[system_of(*one)];
+  std::map<std::string, const Asked*> least;
+  for (const Asked& one : asked) {
+    const std::string system = system_of(*one.candidate);
+    --have_room[system];
+    const Asked*& best = least[system];
+    if (!best || missing(one.result) < missing(best->result)) best = &one;
+  }
+  std::vector<Asked> all;
+  for (const Asked& one : asked) {
+    const std::string system = system_of(*one.candidate);
+    if (have_room[system] == 0 && least[system] == &one) all.push_back(one);
+  }
+  return all;
+}
+
 FitNeed need_of(const Asked& asked) {
   FitNeed need{
       asked.candidate->words(), asked.result.runs_with, {}, {}, explore::no_room(asked.result)};
@@ -188,8 +218,8 @@ Needs needs_of(const explore::Backend& backend, const std::vector<Candidate>& ca
     needs.ways.push_back(need_of(asked[i]));
     if (!candidates_with || i >= most_bought_for) continue;
     auto bought = Buyer(backend, simulated).buy_for(asked[i]);
-    if (bought && (!best || !bought->change.price_usd || !best->change.price_usd ||
-                   *bought->change.price_usd < *best->change.price_usd))
+    if (bought && (!best || !bought->change.outlay_usd || !best->change.outlay_usd ||
+                   *bought->change.outlay_usd < *best->change.outlay_usd))
       best = std::move(bought);
   }
   if (!best) return needs;
@@ -208,7 +238,7 @@ std::vector<text::Text> passed_over(const explore::Backend& backend,
     return strategy.system == system || strategy.optimizer.home != description::Home::host;
   });
   std::vector<text::Text> notes;
-  for (const Asked& asked : asked_of(backend, smallest, simulated)) {
+  for (const Asked& asked : least_of_forms(smallest, asked_of(backend, smallest, simulated))) {
     const auto resolve = [&](const std::vector<std::string>& set) { return resolved(asked, set); };
     notes.push_back(
         text::filled("{} does not fit: {}",

@@ -13,6 +13,7 @@ void to_json(json& out, const FitChange& change) {
          {"set", change.set},
          {"tokens_per_s", or_null(change.tokens_per_s)},
          {"price_usd", or_null(change.price_usd)},
+         {"outlay_usd", or_null(change.outlay_usd)},
          {"more_samples", or_null(change.more_samples)}};
 }
 
@@ -21,6 +22,7 @@ void from_json(const json& in, FitChange& change) {
   read(in, "set", change.set);
   read(in, "tokens_per_s", change.tokens_per_s);
   read(in, "price_usd", change.price_usd);
+  read(in, "outlay_usd", change.outlay_usd);
   read(in, "more_samples", change.more_samples);
 }
 

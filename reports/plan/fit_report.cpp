@@ -181,15 +181,21 @@ void add_needs(Document& document, const FitAnswer& answer) {
   document.add(std::move(table)).add(Paragraph{.text = "* too small", .wraps = false}, true);
 }
 
-/// ", for $2,816 more".
+/// ", for $2,816 more"; of what takes the place of something ", for $4,650: what is replaced counts
+/// as worth nothing, second-hand prices are not known".
 Text price_words(const FitAnswer& answer, const answer::FitChange& change) {
   const auto now = answer.answer() ? answer.answer()->price_usd : answer.price_usd;
   if (!change.price_usd) return {};
   if (!now) return filled(", on a box for {}", {view::dollars(*change.price_usd)});
   const double more = *change.price_usd - *now;
+  const double outlay = change.outlay_usd.value_or(more);
   constexpr double cent = 0.01;
-  if (std::abs(more) < cent) return {};
-  return filled(", for {} {}", {view::dollars(std::abs(more)), more > 0 ? "more" : "less"});
+  if (std::abs(outlay) < cent) return {};
+  if (outlay > more + cent)
+    return filled(
+        ", for {}: what is replaced counts as worth nothing, second-hand prices are not known",
+        {view::dollars(outlay)});
+  return filled(", for {} {}", {view::dollars(std::abs(outlay)), outlay > 0 ? "more" : "less"});
 }
 
 Text gain_over(const FitAnswer& answer, double tokens_per_s) {
@@ -261,10 +267,14 @@ bool fused_loss_helps_most(const FitAnswer& answer) {
 
 Text fused_loss_words(const FitAnswer& answer) {
   const answer::FitChange& loss = *answer.fused_loss;
-  Text text =
-      (fused_loss_helps_most(answer) ? "What helps most costs nothing: " : "What costs nothing: ") +
-      loss.words;
-  if (loss.tokens_per_s)
+  Text text = (fused_loss_helps_most(answer) ? "What helps most costs nothing: "
+               : answer.runnable             ? "What costs nothing: "
+               : answer.fits ? "What makes it fit with what people can run costs nothing: "
+                             : "What makes it fit costs nothing: ") +
+              loss.words;
+  if (loss.tokens_per_s && !answer.runnable)
+    text += filled(", {} tokens/s", {view::number(*loss.tokens_per_s)});
+  else if (loss.tokens_per_s)
     text += filled(", {}, {} tokens/s",
                    {gain_over(answer, *loss.tokens_per_s), view::number(*loss.tokens_per_s)});
   return text + with_more_samples(loss);
@@ -281,10 +291,11 @@ Text samples_words(const FitAnswer& answer) {
 Text change_words(const FitAnswer& answer) {
   const answer::FitChange& change = *answer.change;
   const bool free = samples_help_most(answer) || fused_loss_helps_most(answer);
-  Text text = (free              ? "What helps most for money: "
-               : answer.runnable ? "What helps most: "
-               : answer.fits     ? "What makes it fit with what people can run: "
-                                 : "What makes it fit: ") +
+  Text text = (free                ? "What helps most for money: "
+               : answer.runnable   ? "What helps most: "
+               : answer.fused_loss ? "What makes it fit for money: "
+               : answer.fits       ? "What makes it fit with what people can run: "
+                                   : "What makes it fit: ") +
               change.words;
   if (change.tokens_per_s && answer.runnable)
     text += filled(", {}", {gain_over(answer, *change.tokens_per_s)});
@@ -303,15 +314,16 @@ void add_helps(Document& document, const FitAnswer& answer, bool known) {
     if (answer.more_samples) document.say(samples_words(answer) + ".");
   };
   const auto say_loss = [&] {
-    if (answer.runnable && answer.fused_loss) document.say(fused_loss_words(answer) + ".");
+    if (answer.fused_loss) document.say(fused_loss_words(answer) + ".");
   };
-  if (loss) say_loss();
+  const bool makes_it_fit = !answer.runnable && answer.fused_loss;
+  if (loss || makes_it_fit) say_loss();
   if (loss || samples) say_samples();
   if (samples) say_loss();
   if (answer.change || known)
     document.add(Paragraph{change_sentence(answer)},
                  document.blocks.size() == 1 || samples || loss);
-  if (loss || samples) return;
+  if (loss || samples || makes_it_fit) return;
   say_samples();
   say_loss();
 }

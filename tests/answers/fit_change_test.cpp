@@ -1,4 +1,5 @@
 #include "answers/fit/first_change.hpp"
+#include "answers/fit/outlay.hpp"
 #include "explore/outcome/runs_with.hpp"
 #include "reports/result/way.hpp"
 #include "tests/answers/fit_questions.hpp"
@@ -84,6 +85,34 @@ TEST(FitChange, IsABoardWhereItsSlotsHoldTheDrivesUp) {
   EXPECT_EQ(desktop.change->words, "a desktop with PCIe 5 in place of the desktop");
   EXPECT_DOUBLE_EQ(desktop.change->tokens_per_s.value(), desktop_5.runnable->tokens_per_s);
   EXPECT_DOUBLE_EQ(desktop.change->price_usd.value(), desktop_5.runnable->price_usd.value());
+  EXPECT_GT(desktop.change->outlay_usd.value(),
+            desktop.change->price_usd.value() - desktop.price_usd.value());
+}
+
+description::MachineFile machine_of(const BoxWords& words) {
+  return box_of(words, scenarios::part_catalogue()).machine.get<description::MachineFile>();
+}
+
+// Nobody pays a list price for a card that was used.
+TEST(Outlay, OfWhatIsReplacedBringsNothingBack) {
+  const auto now = machine_of({"5090", "64G", "2T", "workstation"});
+  const auto card = machine_of({"a6000", "64G", "2T", "workstation"});
+  EXPECT_DOUBLE_EQ(outlay_usd(now, card).value(), card.prices_usd->gpu);
+  EXPECT_GT(card.prices_usd->gpu, *card.price() - *now.price());
+  const auto desktop = machine_of({"4090", "64G", "T705 2TBx4", "desktop"});
+  const auto board = machine_of({"4090", "64G", "T705 2TBx4", "desktop with PCIe 5"});
+  ASSERT_EQ(desktop.prices_usd->dram_per_gib, board.prices_usd->dram_per_gib);
+  EXPECT_DOUBLE_EQ(outlay_usd(desktop, board).value(), board.prices_usd->server);
+}
+
+TEST(Outlay, OfWhatIsAddedIsWhatTheBoxCostsMore) {
+  const auto now = machine_of({"5090", "64G", "2T", "workstation"});
+  for (const BoxWords& more : {BoxWords{"5090", "96G", "2T", "workstation"},
+                               BoxWords{"5090", "64G", "2Tx3", "workstation"},
+                               BoxWords{"5090x2", "64G", "2T", "workstation"}}) {
+    const auto then = machine_of(more);
+    EXPECT_NEAR(outlay_usd(now, then).value(), *then.price() - *now.price(), 1e-9);
+  }
 }
 
 // Whole logits take the room of larger micro-batches.
@@ -236,6 +265,28 @@ TEST(FitChange, PacksExpertsBeforeItSellsMemory) {
   question.overrides.emplace_back("training.experts=stacked");
   const FitAnswer stacked = fit(sim(), question);
   EXPECT_FALSE(stacked.change && stacked.change->price_usd == stacked.price_usd);
+}
+
+// GPT-OSS's experts lie in one tensor and stay in 16 bits, 50 GiB with what nf4 packs; a base in 16
+// bits may wait on drives.
+TEST(FitChange, TakesABaseIn16BitsBeforeItSellsALargerCard) {
+  FitQuestion question = about("gpt-oss-20b", {"5090", "64G", "2T"});
+  question.runnable = true;
+  question.overrides = {"training.method=qlora"};
+  const FitAnswer answer = fit(sim(), question);
+  EXPECT_FALSE(answer.fits);
+  ASSERT_TRUE(answer.fused_loss && answer.fused_loss->tokens_per_s);
+  EXPECT_EQ(answer.fused_loss->set.front(), "training.method=lora");
+  EXPECT_EQ(answer.fused_loss->outlay_usd, 0.0);
+  ASSERT_TRUE(answer.change && answer.change->outlay_usd);
+  EXPECT_GT(*answer.change->outlay_usd, 0);
+  std::vector<std::string> notes;
+  for (const text::Text& note : answer.notes) notes.push_back(text::words(note));
+  EXPECT_THAT(notes, testing::Contains(testing::HasSubstr("which is not quantised")));
+  question.overrides = {"training.method=lora"};
+  const FitAnswer lora = fit(sim(), question);
+  ASSERT_TRUE(lora.runnable);
+  EXPECT_DOUBLE_EQ(lora.runnable->tokens_per_s, *answer.fused_loss->tokens_per_s);
 }
 
 // What frees GPU memory lets weights fill what is idle of the host.

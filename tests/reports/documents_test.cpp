@@ -89,6 +89,16 @@ TEST(FitDocument, HoldsRatesRangesAndPricesUnrounded) {
   EXPECT_THAT(text, HasSubstr("one more card, +100 %, 2,469 tokens/s, for $1,999 more."));
 }
 
+TEST(FitDocument, CountsWhatIsReplacedAsWorthNothing) {
+  answer::FitAnswer answer;
+  answer.price_usd = price;
+  answer.change = answer::FitChange{"another card", {}, 24.75, price - 350};
+  answer.change->outlay_usd = 4650;
+  EXPECT_THAT(fit_report({"gpt2", "box", "", false, 0}, answer, {}),
+              HasSubstr("What makes it fit: another card, 24.8 tokens/s, for $4,650: what is "
+                        "replaced counts\nas worth nothing, second-hand prices are not known."));
+}
+
 TEST(FitDocument, SaysWhatMoreSamplesBringWhereSomethingIsBoughtToFit) {
   answer::FitAnswer answer;
   answer.price_usd = price;
