@@ -96,7 +96,7 @@ TEST(FitDocument, CountsWhatIsReplacedAsWorthNothing) {
   answer.change->outlay_usd = 4650;
   EXPECT_THAT(fit_report({"gpt2", "box", "", false, 0}, answer, {}),
               HasSubstr("What makes it fit: another card, 24.8 tokens/s, for $4,650: what is "
-                        "replaced counts\nas worth nothing, second-hand prices are not known."));
+                        "replaced counts as worth\nnothing, second-hand prices are not known."));
 }
 
 TEST(FitDocument, SaysWhatMoreSamplesBringWhereSomethingIsBoughtToFit) {
