@@ -28,8 +28,8 @@ std::string word_in(const json& object, const char* key, const std::string& othe
   return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
-/// Of a configuration that stands in the scenario: its own name, that of its repository, or the name
-/// of such files.
+/// Of a configuration that stands in the scenario: its own name, that of its repository, or the
+/// name of such files.
 std::string name_of(const json& config) {
   const auto hub = config.find("_hub");
   if (hub != config.end() && hub->is_array() && !hub->empty() && hub->front().is_string())
