@@ -83,12 +83,12 @@ std::vector<Change> changes_of(const answer::FitAnswer& fit) {
          fit.more_samples->set,
          {}},
         reports::samples_help_most(fit));
-  if (fit.runnable && fit.fused_loss)
+  if (fit.fused_loss)  // of what nothing fits for, what makes it fit
     add({"settings that cost nothing",
          view::words(reports::fused_loss_words(fit)),
          fit.fused_loss->set,
          {}},
-        reports::fused_loss_helps_most(fit));
+        !fit.runnable || reports::fused_loss_helps_most(fit));
   return changes;
 }
 

@@ -182,6 +182,23 @@ TEST(Answer, OffersMoreSamplesAStepBeforeWhatOneWouldBuyWhereTheyBringMore) {
   EXPECT_EQ(bought_first.changes.at(1).words, "more samples a step");
 }
 
+TEST(Answer, OffersWhatMakesItFitForNothingBeforeWhatOneWouldBuy) {
+  const Answer answer = answer_of_fit(
+      {{"schema", "spillway/answer/fit/1"},
+       {"fits", false},
+       {"runnable", nullptr},
+       {"best", nullptr},
+       {"fused_loss",
+        {{"words", "training.method lora"},
+         {"set", {"training.method=lora"}},
+         {"tokens_per_s", 728}}},
+       {"change", {{"words", "another card"}, {"set", {"a=2"}}, {"tokens_per_s", 900}}}});
+  ASSERT_EQ(answer.changes.size(), 2u);
+  EXPECT_EQ(answer.changes[0].sentence,
+            "What makes it fit costs nothing: training.method lora, 728 tokens/s");
+  EXPECT_EQ(answer.changes[1].sentence, "What makes it fit for money: another card, 900 tokens/s");
+}
+
 TEST(Answer, SaysWhyNothingFits) {
   const Answer answer = answer_of_fit({{"schema", "spillway/answer/fit/1"},
                                        {"fits", false},
