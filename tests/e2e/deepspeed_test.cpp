@@ -225,6 +225,7 @@ TEST(DeepSpeedFit, RunsAsPrintedFromTheFileOfItsScenario) {
 TEST(DeepSpeedImport, RefusesWhatNothingCanRun) {
   const Workplace place;
   place.write("small.json", R"({"bf16": {"enabled": true}, "zero_optimization": {"stage": 3,
+    "offload_optimizer": {"device": "cpu"},
     "offload_param": {"device": "nvme", "nvme_path": "/nvme", "buffer_size": 1e6}}})");
   const std::string about = " --model gpt2 --machine gaming_4090 -o made.json";
   const Ended small = shell(place, "spillway import small.json" + about);
