@@ -196,7 +196,6 @@ void add_needs(const explore::Backend& backend, const json& job, const FitQuesti
   answer.needs = std::move(needs.ways);
   if (!best) {
     if (needs.change) best = Mended{std::move(*needs.change), std::move(needs.fastest)};
-    if (best) add_outlay(now.machine, *best);
     best = for_money(backend, job, question, now, std::move(best), answer);
   }
   if (best) {

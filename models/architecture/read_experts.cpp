@@ -172,17 +172,6 @@ void read_llama4(ConfigKeys& keys, Architecture& a) {
   place_llama4_attention(keys, a);
 }
 
-/// Of transformers 4; 5 has llama's.
-WeightNames sparse_block_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
-  if (a.expert_layout == ExpertLayout::stacked) return n;
-  n.experts.prefix = "block_sparse_moe.";
-  n.experts.gate = "w1";
-  n.experts.up = "w3";
-  n.experts.down = "w2";
-  return n;
-}
-
 WeightNames dbrx_names(const Architecture&) {
   WeightNames n;
   n.tokens = "transformer.wte.weight";
@@ -239,6 +228,16 @@ constexpr TypeReader expert_types[] = {
 }  // namespace
 
 std::span<const TypeReader> expert_readers() { return expert_types; }
+
+WeightNames sparse_block_names(const Architecture& a) {
+  WeightNames n = llama_names(a);
+  if (a.expert_layout == ExpertLayout::stacked) return n;
+  n.experts.prefix = "block_sparse_moe.";
+  n.experts.gate = "w1";
+  n.experts.up = "w3";
+  n.experts.down = "w2";
+  return n;
+}
 
 WeightNames granite_moe_names(const Architecture& a) {
   WeightNames n = llama_names(a);

@@ -215,15 +215,9 @@ void read_kimi_linear(ConfigKeys& keys, Architecture& a) {
   note_prediction_heads(keys, a, "num_nextn_predict_layers");
 }
 
-/// Experts apart as the checkpoint has them.
 WeightNames kimi_linear_names(const Architecture& a) {
-  WeightNames n = llama_names(a);
+  WeightNames n = sparse_block_names(a);
   n.delta_prefix = "self_attn.";
-  if (a.expert_layout == ExpertLayout::stacked) return n;
-  n.experts.prefix = "block_sparse_moe.";
-  n.experts.gate = "w1";
-  n.experts.up = "w3";
-  n.experts.down = "w2";
   return n;
 }
 

@@ -82,6 +82,9 @@ WeightNames llama_names(const Architecture& architecture);
 WeightNames qwen_moe_names(const Architecture& architecture);
 /// Granite's, whose experts, and what all tokens use, have gate and up in one matrix.
 WeightNames granite_moe_names(const Architecture& architecture);
+/// Mixtral's: experts apart, as the checkpoints and transformers 4 have them, under
+/// block_sparse_moe. with w1, w3 and w2; llama's where they are stacked.
+WeightNames sparse_block_names(const Architecture& architecture);
 /// GPT-2's names, which many took over: blocks transformer.h with attn, mlp, ln_1 and ln_2.
 WeightNames gpt_names();
 /// Megatron's names of a block: one matrix for query, key and value, dense, h_to_4h.

@@ -42,11 +42,7 @@ TEST(FitChange, NarrowsGradientsForMoreSamplesBeforeItSellsMemory) {
   EXPECT_EQ(answer.runnable->system, "colossal_gemini");
   EXPECT_EQ(more.system, "zero_infinity + gradients.accumulation fp16");
   const auto rate_with = [&](const std::vector<std::string>& set) {
-    return explore::simulate(sim(), scenarios::read_scenario(answer.runnable->scenario, set,
-                                                             explore::known_systems(),
-                                                             scenarios::Refuse::what_cannot_run)
-                                        .scenario)
-        .tokens_per_s;
+    return rate_of(*answer.runnable, set);
   };
   EXPECT_NEAR(rate_with(more.set) / more.tokens_per_s, 1, 0.005);
   if (answer.change && more.changed_tokens_per_s) {

@@ -439,11 +439,7 @@ TEST(Fit, OffersMoreSamplesAStepBeforeAnythingIsBought) {
   EXPECT_EQ(more.samples, 16 * more.samples_now);
   EXPECT_GT(more.tokens_per_s, 4 * answer.runnable->tokens_per_s);
   const auto rate_with = [&](const std::vector<std::string>& set) {
-    return explore::simulate(sim(), scenarios::read_scenario(answer.runnable->scenario, set,
-                                                             explore::known_systems(),
-                                                             scenarios::Refuse::what_cannot_run)
-                                        .scenario)
-        .tokens_per_s;
+    return rate_of(*answer.runnable, set);
   };
   EXPECT_NEAR(rate_with(more.set) / more.tokens_per_s, 1, 0.005);
   std::vector<std::string> both = more.set;
