@@ -19,7 +19,7 @@ double folded_write_rate(const description::StorageSpec& storage) {
 
 ArrayRates array_rates(const description::MachineFile& machine, std::uint32_t storage) {
   const description::StorageSpec& spec = machine.storage[storage];
-  const double share = spec.shared_by_nodes ? 1.0 / static_cast<double>(machine.nodes) : 1.0;
+  const double share = 1.0 / static_cast<double>(spec.sharers(machine.nodes));
   return {spec.total_read().value() * share, spec.total_write().value() * share};
 }
 

@@ -32,10 +32,16 @@ description::Scenario in_use(description::Scenario scenario) {
   return scenario;
 }
 
+/// Copies of one way of a GPU follow one another, as on a device's own stream for them.
+strategies::MachineSetup with_copy_streams(strategies::MachineSetup setup) {
+  setup.in_turn.copies = true;
+  return setup;
+}
+
 }  // namespace
 
 SimMachine::SimMachine(const description::Scenario& scenario, bool trace, strategies::Fold fold)
-    : Machine(strategies::setup_for(scenario, true, trace, fold)),
+    : Machine(with_copy_streams(strategies::setup_for(scenario, true, trace, fold))),
       scenario_(in_use(scenario)),
       engine_(static_cast<Listener&>(*this)),
       platform_(scenario_, topology().ranks, topology().alike),

@@ -178,6 +178,10 @@ struct StorageSpec {
   std::uint64_t lanes = 0;          ///< of PCI Express that a drive takes; 0: not stated
   std::optional<double> price_usd;  ///< of a drive; absent: prices_usd.ssd
 
+  /// Of `nodes` nodes, those that share one set of its drives, and how many sets there are.
+  std::uint64_t sharers(std::uint64_t nodes) const { return shared_by_nodes ? nodes : 1; }
+  std::uint64_t sets(std::uint64_t nodes) const { return shared_by_nodes ? 1 : nodes; }
+
   /// What one drive takes on average when each step writes `volume` to it and leaves it alone for
   /// `idle`: at `write` what its cache has emptied meanwhile, the rest at `slc_cache.folded_write`.
   BytesPerSecond sustained_write(Bytes volume, Seconds idle) const;

@@ -93,7 +93,7 @@ std::optional<double> MachineFile::price() const {
   double drives = 0;      // of all nodes
   for (const StorageSpec& one : storage)
     if (one.kind == StorageKind::ssd)
-      drives += static_cast<double>(one.count * (one.shared_by_nodes ? 1 : nodes)) *
+      drives += static_cast<double>(one.count * one.sets(nodes)) *
                 one.price_usd.value_or(prices_usd->ssd);
   const double gib = static_cast<double>(host.memory.value()) / static_cast<double>(1ull << 30);
   return drives + static_cast<double>(nodes) *

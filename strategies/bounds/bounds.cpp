@@ -94,7 +94,7 @@ class Sums {
       return sum([&](const PhaseDemand& phase) { return phase.storages[index].*member; });
     };
     const description::StorageSpec& spec = machine_.storage[index];
-    const double nodes = spec.shared_by_nodes ? static_cast<double>(scenario_.nodes_in_use()) : 1;
+    const double nodes = static_cast<double>(spec.sharers(scenario_.nodes_in_use()));
     const double share = spec.share_of(scenario_.strategy.io_engine);
     const double read = seconds(of(&StorageDemand::read), spec.total_read().value()) * nodes;
     const double written = of(&StorageDemand::written) * nodes;

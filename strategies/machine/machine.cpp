@@ -41,7 +41,8 @@ Machine::Machine(MachineSetup setup)
                 setup_.topology.alike),
       pinned_cache_(setup_.topology.ranks),
       stream_tails_((2 + 2 * setup_.topology.groups.size()) * setup_.topology.ranks),
-      stream_lengths_(stream_tails_.size()) {
+      stream_lengths_(stream_tails_.size()),
+      queues_(setup_.in_turn) {
   if (!setup_.exact_time) recorder_.hear_late();
   const Topology& topology = setup_.topology;
   const auto add = [this](std::string name, std::uint64_t capacity) {
@@ -158,6 +159,7 @@ void Machine::release_everything() {
       release(*operation);
   }
   for (auto& rounds : rounds_) rounds.clear();
+  queues_.clear();
   std::fill(stream_tails_.begin(), stream_tails_.end(), nullptr);
   ready_.clear();
   beginning_ = false;

@@ -2,6 +2,7 @@
 
 #include "strategies/coroutines/sync.hpp"
 #include "strategies/machine/recorder.hpp"
+#include "strategies/machine/request_queues.hpp"
 #include "strategies/machine/topology.hpp"
 #include "strategies/memory/block_cache.hpp"
 #include "strategies/memory/ledger.hpp"
@@ -51,6 +52,8 @@ struct MachineSetup {
   /// Arrays whose drives the I/O engine addresses itself, by storage; the others have a file
   /// system. Shorter than the topology's storages: the rest have one.
   std::vector<bool> raw_drives;
+  /// Copies are, on a machine that only plays a device: a device has queues for them of its own.
+  InTurn in_turn;
   bool clock = true;
   bool exact_time = true;  ///< the same work takes the same time: steps can be seen to repeat
   bool trace = false;
@@ -323,6 +326,7 @@ class Machine : public BlockOwner {
   std::vector<Operation*> stream_tails_;  ///< by rank: compute, side, then those of each group
   std::vector<std::uint64_t> stream_lengths_;
   std::vector<std::vector<std::unique_ptr<CollectiveRound>>> rounds_;
+  RequestQueues queues_;
   std::uint64_t next_number_ = 1;
   std::uint64_t unfinished_ = 0;   ///< operations issued and not finished
   std::vector<Operation*> ready_;  ///< to begin, once `finish` has unwound: chains must not recurse

@@ -57,7 +57,7 @@ Operation& Machine::issue(OperationKind kind, Rank rank, std::uint64_t bytes) {
 void Machine::recycle(Operation& operation) {
   operation.state = Operation::State::free;
   operation.pageable = operation.gpu_direct = operation.recorded = operation.found =
-      operation.prepared = false;
+      operation.prepared = operation.queued = false;
   operation.error = nullptr;
   operation.unfinished_dependencies = 0;
   operation.kernels.clear();
@@ -111,6 +111,7 @@ void Machine::begin(Operation& operation) {
     if (++operation.round->ready == operation.round->members.size()) begin(*operation.round);
     return;
   }
+  if (queues_.waits(operation)) return;
   operation.recorded = true;
   recorder_.started(operation, now_s());
   if (operation.bytes == 0 && moves_bytes(operation.kind)) return finish(operation);
@@ -135,6 +136,7 @@ void Machine::finish(Operation& operation, std::exception_ptr error, std::option
   const std::uint64_t cause = scheduler_.cause();
   scheduler_.set_cause(operation.number);
   if (operation.recorded) recorder_.finished(operation, now_s());
+  if (Operation* next = queues_.leave(operation)) ready_.push_back(next);
   forget_operands(operation);
   if (operation.stream && stream_tails_[operation.stream - 1] == &operation)
     stream_tails_[operation.stream - 1] = nullptr;

@@ -94,6 +94,7 @@ struct Operation {
   bool found = false;     ///< what an overflow check says
   bool recorded = false;  ///< the recorder saw it start
   bool prepared = false;  ///< a device has it already and waits for its dependencies by itself
+  bool queued = false;    ///< where one is served at a time: it is served, or waits for that
   result::Phase phase = result::Phase::init;
   std::uint64_t bytes = 0;
   Rank peer;

@@ -107,7 +107,7 @@ description::BytesPerSecond peer_rate(const description::MachineFile& machine) {
 }
 
 StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint64_t nodes) {
-  const std::uint64_t users = storage.shared_by_nodes ? nodes : 1;
+  const std::uint64_t users = storage.sharers(nodes);
   const auto part = [&](description::BytesPerSecond rate) {
     return description::BytesPerSecond(rate.value() / static_cast<double>(users));
   };
@@ -204,6 +204,9 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
   setup.gpu = scenario.strategy.gpu_allocator == description::GpuAllocator::exact
                   ? Rounding::none
                   : Rounding::cuda_caching;
+  // DeepSpeed's: an operation goes to the queue of each of its handle's threads, and a thread takes
+  // the next once it has moved its part of one (csrc/aio/py_lib/deepspeed_aio_thread.cpp)
+  setup.in_turn.requests = scenario.strategy.io_engine == description::IoEngine::file;
   Topology& topology = setup.topology;
   topology.ranks = static_cast<std::uint32_t>(simulated_ranks(scenario));
   topology.ranks_per_node = static_cast<std::uint32_t>(scenario.node_ranks());

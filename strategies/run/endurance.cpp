@@ -104,7 +104,7 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
     const description::StorageSpec& storage = machine.storage[i];
     if (storage.kind != description::StorageKind::ssd) continue;
     const WriteSizes& writes = step.by_storage.at(i);
-    const double users = storage.shared_by_nodes ? step.nodes : 1;
+    const double users = static_cast<double>(storage.sharers(step.nodes));
     const double live = i < step.live_bytes.size() ? users * step.live_bytes[i] : 0;
     const double waf = workload_waf(storage, writes, live);
     const double written = users * bytes_of(writes) / step.steps;
@@ -119,7 +119,7 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
         machine.prices_usd ? storage.price_usd.value_or(machine.prices_usd->ssd) : 0;
     if (total && *total > 0 && price > 0)
       worn_usd +=
-          price * static_cast<double>(storage.count) * step.nodes / users * written / *total;
+          price * static_cast<double>(storage.count * storage.sets(step.nodes)) * written / *total;
     else
       priced = false;
   }

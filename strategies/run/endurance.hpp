@@ -22,7 +22,7 @@ struct StepWrites {
   std::vector<WriteSizes> by_storage;  ///< of all `steps`, parallel to machine.storage
   double seconds = 0;                  ///< of one
   double tokens = 0;                   ///< of one, all nodes together
-  double nodes = 1;                    ///< that write alike
+  std::uint64_t nodes = 1;             ///< that write alike
   double steps = 1;
   std::vector<double> live_bytes =
       {};  ///< at most, parallel to machine.storage; empty: nothing stays

@@ -18,14 +18,14 @@ constexpr double hour_s = 3600, watt_seconds_per_kwh = 3.6e6;
 constexpr double default_checkpoint_every_s = 3600;
 constexpr double default_checkpoint_rate = 1e9;
 
-/// Times that the drives of a storage are there: once a node, or once for all.
+/// Sets of a storage's drives.
 double sets_of(const description::StorageSpec& storage, const Scenario& scenario) {
-  return storage.shared_by_nodes ? 1 : static_cast<double>(scenario.nodes_in_use());
+  return static_cast<double>(storage.sets(scenario.nodes_in_use()));
 }
 
 /// Nodes that write to one set of the storage's drives.
 double users_of(const description::StorageSpec& storage, const Scenario& scenario) {
-  return static_cast<double>(scenario.nodes_in_use()) / sets_of(storage, scenario);
+  return static_cast<double>(storage.sharers(scenario.nodes_in_use()));
 }
 
 /// Bytes a second that drives take of a node for long: a full SLC cache sets the pace.

@@ -65,7 +65,7 @@ class Summary {
                                  training.sequence * scenario_.parallel.data;
     result.wear = wear_of(scenario_.machine,
                           {all.write_sizes, result.step_time_s, static_cast<double>(tokens),
-                           static_cast<double>(machine_.topology().nodes), count_, live_bytes()});
+                           machine_.topology().nodes, count_, live_bytes()});
     note_caches(scenario_.machine, result);
   }
 

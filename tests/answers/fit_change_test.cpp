@@ -111,6 +111,21 @@ TEST(Outlay, OfWhatIsAddedIsWhatTheBoxCostsMore) {
   }
 }
 
+// Two nodes with an array between them need its fourth drive once; a third node brings all of its
+// own and shares the array too.
+TEST(Outlay, OfNodesCountsTheDrivesThatTheyShareOnce) {
+  auto now = machine_of({"5090", "64G", "2Tx3", "workstation"});
+  now.nodes = 2;
+  now.storage.front().shared_by_nodes = true;
+  auto then = now;
+  then.storage.front().count = 4;
+  EXPECT_NEAR(outlay_usd(now, then).value(), *then.price() - *now.price(), 1e-9);
+  then.storage.front().shared_by_nodes = now.storage.front().shared_by_nodes = false;
+  EXPECT_NEAR(outlay_usd(now, then).value(), *then.price() - *now.price(), 1e-9);
+  then.nodes = 3;
+  EXPECT_NEAR(outlay_usd(now, then).value(), *then.price() - *now.price(), 1e-9);
+}
+
 // Whole logits take the room of larger micro-batches.
 TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
   FitQuestion question = about("qwen3-4b", {"4090", "64G", "2T"});

@@ -73,6 +73,7 @@ TEST(SimStorage, AMixCostsMostWhereBothWaysTakeHalfOfTheTime) {
   // time: 1/2, 1/4, 1/8; and 4x(1 - x) = 1, 3/4, 7/16
   for (const auto& [writes, mixing] : {std::pair{1, 1.0}, {3, 0.75}, {7, 0.4375}}) {
     description::Scenario scenario = one_gpu();
+    scenario.strategy.io_engine = description::IoEngine::gds;
     scenario.machine.storage[0].write = scenario.machine.storage[0].read;
     scenario.machine.storage[0].mixed_efficiency = 0.8;
     run(scenario, [writes = writes, mixing = mixing](Machine& machine, Rank rank) -> Task<> {
@@ -85,6 +86,7 @@ TEST(SimStorage, AMixCostsMostWhereBothWaysTakeHalfOfTheTime) {
 
 TEST(SimStorage, AMixCanBeFasterThanEitherWay) {
   description::Scenario scenario = one_gpu();
+  scenario.strategy.io_engine = description::IoEngine::gds;
   scenario.machine.storage[0].write = scenario.machine.storage[0].read;
   scenario.machine.storage[0].mixed_efficiency = 1.25;
   run(scenario, [](Machine& machine, Rank rank) -> Task<> {

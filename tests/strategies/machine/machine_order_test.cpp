@@ -36,6 +36,36 @@ TYPED_TEST(MachineOrder, AnOperationStartsWhenItsAfterIsDone) {
   EXPECT_EQ(log.back(), 2);
 }
 
+Task<> three_requests(Machine& m, bool in_turn) {
+  Stored stored = co_await extent(m, 64 * mib);
+  Buffer one = host_buffer(m, 32 * mib), other = host_buffer(m, 32 * mib);
+  Buffer written = host_buffer(m, 32 * mib);
+  Stored elsewhere = co_await extent(m, 32 * mib);
+  Op first = m.read(rank0, stored, {0, 32 * mib}, one.view());
+  Op second = m.read(rank0, stored, {32 * mib, 32 * mib}, other.view());
+  Op write = m.write(rank0, elsewhere, {0, 32 * mib}, written.view());
+  co_await first;
+  EXPECT_FALSE(in_turn && second.done());
+  co_await second;
+  co_await write;
+  if (in_turn) {
+    EXPECT_GE(second.timing().started_s, first.timing().finished_s);
+    EXPECT_LE(write.timing().started_s, first.timing().finished_s) << "reads keep no write waiting";
+  } else {
+    EXPECT_LE(second.timing().started_s, first.timing().finished_s);
+  }
+}
+
+TYPED_TEST(MachineOrder, RequestsToAHandleOfDeepSpeedAreServedOneByOne) {
+  this->box.strategy.io_engine = description::IoEngine::file;
+  this->run(three_requests(this->machine(), true));
+}
+
+TYPED_TEST(MachineOrder, RequestsToOtherEnginesShareTheDrives) {
+  this->box.strategy.io_engine = description::IoEngine::gds;
+  this->run(three_requests(this->machine(), false));
+}
+
 Task<> after_several(Machine& m, std::vector<int>* log) {
   Stored stored = co_await extent(m, 64 * mib);
   std::vector<Buffer> buffers;

@@ -96,7 +96,9 @@ TEST(ZeroInfinityTime, StepIsTheSumOfItsPhases) {
   EXPECT_NEAR(run.forward_s + run.backward_s + run.update_s, run.step_time_s, 1e-9);
   // forward and backward twice; gradients go to SSD in the last micro-step only
   EXPECT_CLOSE(run.forward_s, 2 * 2 * p / r);
-  const double first_end = 2 * e / pcie + 6 * e / hbm + 4 * e / pcie;  // up, widened, down
+  // the head's weights come up; its sums come up, are added to and go down, and do so once more for
+  // their norm; no other gradient passes them
+  const double first_end = 2 * e / pcie + 6 * e / hbm + 4 * 4 * e / pcie;
   EXPECT_NEAR(run.backward_s / (2 * 2 * p / r + 4 * p / w + first_end), 1, 0.02);
 }
 
