@@ -36,6 +36,9 @@ struct System {
   /// The parts and knobs it has when a scenario says nothing.
   description::Strategy (*defaults)() = nullptr;
   std::optional<Form> other_form{};
+  /// What it does differs by the version of its program, each a preset that ships; the defaults are
+  /// of none of them.
+  bool has_versions = false;
 };
 
 /// All systems, in the order of their papers.

@@ -13,6 +13,7 @@ System zero_infinity() {
   system.source = "ZeRO-Infinity (SC'21); DeepSpeed ZeRO-3 with NVMe offload";
   system.program = Program::deepspeed;
   system.schedule = Schedule::streaming;
+  system.has_versions = true;
   system.defaults = [] {
     description::Strategy strategy;
     strategy.system = "zero_infinity";

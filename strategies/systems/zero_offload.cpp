@@ -13,6 +13,7 @@ System zero_offload() {
   system.source = "ZeRO-Offload (USENIX ATC'21); DeepSpeed ZeRO-3 with CPU offload";
   system.program = Program::deepspeed;
   system.schedule = Schedule::streaming;
+  system.has_versions = true;
   system.defaults = [] {
     description::Strategy strategy;
     strategy.system = "zero_offload";
