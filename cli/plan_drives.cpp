@@ -38,6 +38,8 @@ void add_plan_drives(CLI::App& plan) {
   CLI::App* verb = plan.add_subcommand(
       "drives", "how many drives are enough, of which kind, how long they last");
   verb->add_option("scenario", options->scenario, "what is trained on them")->required();
+  verb->add_option("--storage", options->question.storage,
+                   "array of the machine whose drives are counted; else the busiest");
   verb->add_option("--most", options->question.most, "drives that are tried at most")
       ->check(CLI::Range(std::uint64_t{1}, most_jobs));
   verb->add_option("--parts", options->question.parts,

@@ -3,6 +3,7 @@
 #include "answers/fit/outlay.hpp"
 #include "answers/fit/purchase.hpp"
 #include "explore/outcome/runs_with.hpp"
+#include "explore/outcome/started_today.hpp"
 #include "explore/remedies/free_settings.hpp"
 #include "explore/trials/ways.hpp"
 #include "reports/result/way.hpp"
@@ -35,18 +36,14 @@ struct Step {
   const Wishes* narrowed_by = nullptr;
 };
 
-std::string run_as(const std::string& system) {
-  return fmt::format(R"(strategy={{"system": "{}"}})", system);
-}
-
 Step with_way(const Step& step, const explore::Way& way) {
   Step both{step.words + " and " + way.name, step.set, step.micro_batch, step.narrowed_by};
   both.set.insert(both.set.end(), way.overrides.begin(), way.overrides.end());
   return both;
 }
 
-Step with_system(const Step& step, const std::string& system) {
-  return with_way(step, {system, {run_as(system)}});
+Step with_system(const Step& step, const strategies::System& system) {
+  return with_way(step, {system.name, {explore::started_today(system)}});
 }
 
 bool names_system(const Step& step) {
@@ -106,7 +103,7 @@ void add_systems(const Step& step, bool in_memory, const Scenario& now, const Wi
                  std::vector<Step>& steps) {
   for (const strategies::System* system : other_systems(now, wishes)) {
     if (keeps_states_in_memory(*system) != in_memory) continue;
-    steps.push_back(with_system(step, system->name));
+    steps.push_back(with_system(step, *system));
     steps.back().narrowed_by = &wishes;
   }
 }
@@ -169,7 +166,7 @@ std::uint64_t samples_of(const Scenario& scenario) {
 std::vector<Step> others_with(const std::string& more, const Scenario& now, const Wishes& wishes) {
   std::vector<Step> steps;
   for (const strategies::System* system : other_systems(now, wishes))
-    steps.push_back({system->name, {more, run_as(system->name)}, 0, &wishes});
+    steps.push_back({system->name, {more, explore::started_today(*system)}, 0, &wishes});
   return steps;
 }
 

@@ -22,13 +22,58 @@ constexpr double nearly = 0.98;
 /// Drives that people can plug into a box at home: they are simulated whatever their bounds say.
 constexpr std::size_t pluggable = 4;
 
-/// The first drives of a machine that wear.
-std::string drives_of(const description::Scenario& scenario) {
-  for (const description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.kind == description::StorageKind::ssd) return storage.name;
+/// The arrays of a machine that wear.
+std::vector<description::StorageSpec> arrays_of(const description::Scenario& scenario) {
+  std::vector<description::StorageSpec> arrays = scenario.machine.storage;
+  std::erase_if(arrays, [](const auto& one) { return one.kind != description::StorageKind::ssd; });
+  if (arrays.empty())
+    throw description::ScenarioError(
+        {{"command line", 0, 0, "scenario", scenario.machine.name + " has no drives",
+          "name a scenario on another machine"}});
+  return arrays;
+}
+
+/// The one that works for the largest part of a step; the first where no step says.
+description::StorageSpec busiest_of(const explore::Backend& backend, const json& base,
+                                    const std::vector<description::StorageSpec>& arrays) {
+  std::vector<Trial> as_it_is = {{"as it is", {}, std::nullopt, ""}};
+  try_all(backend, base, as_it_is);
+  if (!as_it_is.front().fits()) return arrays.front();
+  const std::map<std::string, double>& busy = as_it_is.front().result->utilization.storage;
+  const auto share = [&](const description::StorageSpec& one) {
+    const auto of = busy.find(one.name);
+    return of == busy.end() ? 0 : of->second;
+  };
+  return *std::max_element(arrays.begin(), arrays.end(), [&](const auto& one, const auto& other) {
+    return share(one) < share(other);
+  });
+}
+
+/// Whose drives are counted.
+description::StorageSpec array_of(const explore::Backend& backend, const DrivesQuestion& question) {
+  const std::vector<description::StorageSpec> arrays = arrays_of(question.scenario);
+  if (question.storage.empty())
+    return arrays.size() == 1 ? arrays.front() : busiest_of(backend, question.scenario, arrays);
+  std::vector<std::string> names;
+  for (const description::StorageSpec& one : arrays) {
+    if (one.name == question.storage) return one;
+    names.push_back(one.name);
+  }
   throw description::ScenarioError(
-      {{"command line", 0, 0, "scenario", scenario.machine.name + " has no drives",
-        "name a scenario on another machine"}});
+      {{"command line", 0, 0, "--storage", description::no_such_name(question.storage),
+        description::known_names(question.storage, names)}});
+}
+
+/// "the drives of slow are counted; fast keeps its 2, --storage fast counts those"; nothing where
+/// there is one array.
+void note_other_arrays(const description::Scenario& scenario, const std::string& counted,
+                       std::vector<text::Text>& notes) {
+  for (const description::StorageSpec& one : arrays_of(scenario))
+    if (one.name != counted)
+      notes.push_back(
+          text::filled("the drives of {} are counted, {} keeps its {}: --storage {} "
+                       "counts those",
+                       {counted, one.name, text::count(one.count), one.name}));
 }
 
 /// "1 drive of nvme", "4 drives of nvme".
@@ -43,11 +88,13 @@ bool has_no_place(const description::MachineFile& machine, const scenarios::Driv
 }
 
 /// The machine's own drives, and those of the price list that is asked for.
-std::vector<DriveClass> classes_of(const DrivesQuestion& question) {
+std::vector<DriveClass> classes_of(const DrivesQuestion& question,
+                                   const description::StorageSpec& array) {
   const description::Scenario& scenario = question.scenario;
-  const std::string storage = drives_of(scenario);
+  const std::string& storage = array.name;
   const auto& prices = scenario.machine.prices_usd;
-  std::vector<DriveClass> classes = {{storage, prices ? prices->ssd : 0, {}, {}}};
+  const double price = array.price_usd.value_or(prices ? prices->ssd : 0);
+  std::vector<DriveClass> classes = {{storage, price, {}, {}}};
   for (std::uint64_t count = 1; count <= question.most; ++count)
     classes[0].trials.push_back({drives_words(count, storage),
                                  {fmt::format("machine.storage.{}.count={}", storage, count)},
@@ -181,7 +228,8 @@ void note_host_memory(const explore::Backend& backend, const json& base,
 answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& question) {
   answer::Drives found;
   found.years = question.years;
-  found.classes = classes_of(question);
+  const description::StorageSpec array = array_of(backend, question);
+  found.classes = classes_of(question, array);
   const json base = question.scenario;
   found.counts = try_classes(backend, base, found.classes, question.years);
   for (DriveClass& one : found.classes) find_needs(backend, base, one.trials);
@@ -194,10 +242,12 @@ answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& que
   if (!best) {
     if (const Trial* longest = found.longest_lasting())
       note_host_memory(patient, base, question.scenario, *longest->result, found.notes);
+    note_other_arrays(question.scenario, array.name, found.notes);
     return found;
   }
   found.result = explore::with_what_ifs(patient, *best->enough()->result);
   note_host_memory(patient, base, question.scenario, *found.result, found.result->notes);
+  note_other_arrays(question.scenario, array.name, found.result->notes);
   found.certainty = certainty_of(*found.result);
   found.old_prices = old_prices_of(*found.result, question.today);
   return found;

@@ -1,5 +1,6 @@
 #include "explore/remedies/changes.hpp"
 
+#include "explore/outcome/started_today.hpp"
 #include "explore/remedies/free_settings.hpp"
 
 namespace spillway::explore {
@@ -212,7 +213,7 @@ void add_other_systems(const Scenario& scenario, bool (*taken)(const strategies:
         !taken(system))
       continue;
     Change change{std::string("system ") + system.name + in_place_of(scenario),
-                  {std::string("strategy={\"system\": \"") + system.name + "\"}"}};
+                  {started_today(system)}};
     changes.push_back(change);
     if (!could_share(scenario)) continue;
     change.words += " and parallel.zero_stage 3";

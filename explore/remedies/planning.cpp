@@ -17,18 +17,23 @@ using description::Scenario;
 void sustained_storage(Scenario& scenario) {
   for (description::StorageSpec& storage : scenario.machine.storage) storage.slc_cache.reset();
 }
-void faster_storage(Scenario& scenario) {
-  for (description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.kind == description::StorageKind::ssd) {
-      // a cap that binds stays: the controller or link behind it does not grow with the drives
-      const auto drives = static_cast<double>(storage.count);
-      if (storage.array_read && *storage.array_read >= storage.read * drives)
-        storage.array_read.reset();
-      if (storage.array_write && *storage.array_write >= storage.write * drives)
-        storage.array_write.reset();
-      ++storage.count;
-      return;
-    }
+
+/// One drive more. A cap that binds stays: the controller or link behind it does not grow with the
+/// drives.
+void add_drive(description::StorageSpec& storage) {
+  const auto drives = static_cast<double>(storage.count);
+  if (storage.array_read && *storage.array_read >= storage.read * drives)
+    storage.array_read.reset();
+  if (storage.array_write && *storage.array_write >= storage.write * drives)
+    storage.array_write.reset();
+  ++storage.count;
+}
+
+/// Of what other computers have: how many drives are behind it is not known.
+void make_faster(description::StorageSpec& storage) {
+  for (auto* rate : {&storage.read, &storage.write}) *rate = *rate * 2;
+  for (auto* rate : {&storage.array_read, &storage.array_write})
+    if (*rate) *rate = **rate * 2;
 }
 
 /// Drives that write less than half as fast as others of the same stripe: each waits for them.
@@ -120,9 +125,9 @@ void faster_arrays(Scenario& scenario) {
 }
 
 /// One more drive reads and writes no faster than those that are there.
-bool array_is_full(const Scenario& before) {
+bool array_is_full(const Scenario& before, std::size_t storage) {
   Scenario after = before;
-  faster_storage(after);
+  add_drive(after.machine.storage[storage]);
   return !full_lanes(before, after).empty();
 }
 
@@ -144,6 +149,35 @@ bool waits_for_launches(const Scenario& scenario) {
          strategies::launches_hold_up(strategies::prepare(scenario).program, scenario);
 }
 
+/// What-ifs by name, and what each changes.
+using Steps = std::vector<std::pair<std::string, std::function<void(Scenario&)>>>;
+
+/// Those about drives and other storage.
+void add_storages(const Scenario& scenario, Steps& steps) {
+  using description::StorageKind;
+  const auto& storages = scenario.machine.storage;
+  const auto has_drives = [](const auto& one) { return one.kind == StorageKind::ssd; };
+  const bool several = std::count_if(storages.begin(), storages.end(), has_drives) > 1;
+  bool full = false;
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    if (!has_drives(storages[i])) {
+      steps.emplace_back(result::twice_the_rate_of + storages[i].name,
+                         [i](Scenario& changed) { make_faster(changed.machine.storage[i]); });
+      continue;
+    }
+    steps.emplace_back(result::one_more_drive + (several ? " of " + storages[i].name : ""),
+                       [i](Scenario& changed) { add_drive(changed.machine.storage[i]); });
+    full = full || array_is_full(scenario, i);
+  }
+  if (full) steps.emplace_back("twice the array rate", faster_arrays);
+  if (std::any_of(storages.begin(), storages.end(), [](const auto& one) { return one.slc_cache; }))
+    steps.emplace_back("drives that keep their write rate", sustained_storage);
+  for (const std::string& name : slower_drives(scenario))
+    steps.emplace_back(result::without + name, [name](Scenario& changed) {
+      std::erase_if(changed.machine.storage, [&](const auto& one) { return one.name == name; });
+    });
+}
+
 }  // namespace
 
 Resolve resolving(std::function<Scenario(const std::vector<std::string>& overrides)> read) {
@@ -159,7 +193,7 @@ Resolve resolving(std::function<Scenario(const std::vector<std::string>& overrid
 std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Scenario& scenario,
                                                 const Effort& effort) {
   if (scenario.run.io_bench) return {};  // no step that could get shorter
-  std::vector<std::pair<std::string, std::function<void(Scenario&)>>> steps = {
+  Steps steps = {
       {"twice the gpu rate", faster_gpu},
       {"twice the pcie rate", faster_pcie},
       {"twice the cpu rate", faster_cpu},
@@ -172,21 +206,7 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
     steps.emplace_back("twice the rate of launches", faster_launches);
   if (scenario.strategy.io_engine == description::IoEngine::buffered)
     steps.emplace_back("twice the page cache rate", faster_page_cache);
-  for (const description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.kind == description::StorageKind::ssd) {
-      steps.emplace_back("one more ssd", faster_storage);
-      if (array_is_full(scenario)) steps.emplace_back("twice the array rate", faster_arrays);
-      break;
-    }
-  for (const description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.slc_cache) {
-      steps.emplace_back("drives that keep their write rate", sustained_storage);
-      break;
-    }
-  for (const std::string& name : slower_drives(scenario))
-    steps.emplace_back(result::without + name, [name](Scenario& changed) {
-      std::erase_if(changed.machine.storage, [&](const auto& one) { return one.name == name; });
-    });
+  add_storages(scenario, steps);
   if (scenario.node_ranks() > 1 && !scenario.machine.peers_use_pcie())
     steps.emplace_back("twice the gpu-to-gpu rate", faster_peers);
   if (scenario.nodes_in_use() > 1) steps.emplace_back("twice the network rate", faster_network);

@@ -1,8 +1,8 @@
 #include "explore/trials/ways.hpp"
 
 #include "explore/outcome/outcomes.hpp"
+#include "explore/outcome/started_today.hpp"
 #include "reports/result/way.hpp"
-#include "scenarios/deepspeed/deepspeed_version.hpp"
 #include "scenarios/document/document.hpp"
 #include "scenarios/json/shipped.hpp"
 #include "strategies/systems/catalogue.hpp"
@@ -42,18 +42,6 @@ Way mix_of(const std::string& asked) {
   return way;
 }
 
-/// A system as people start it today, with `parts` beside: DeepSpeed in its newest version, told to
-/// add gradients in fp32 (data_types.grad_accum_dtype), as sums of many in 16 bits lose.
-std::string strategy_of(const strategies::System& system, const json& parts = json::object()) {
-  json strategy = {{"system", system.name}};
-  if (system.has_versions) {
-    strategy["preset"] = scenarios::deepspeed_version("").preset;
-    strategy["gradients"]["accumulation"] = "fp32";
-  }
-  strategy.merge_patch(parts);
-  return "strategy=" + strategy.dump();
-}
-
 /// A trainer's own loop is written in any of these ways, and which is chosen by hand; other systems
 /// decide it themselves.
 void add_ways(const strategies::System& system, std::vector<Way>& ways) {
@@ -62,16 +50,18 @@ void add_ways(const strategies::System& system, std::vector<Way>& ways) {
   const std::string name = system.name;
   const bool own_loop =
       system.program == strategies::Program::trainer && policy == ActivationPolicy::keep;
-  ways.push_back({name, {strategy_of(system)}, policy == ActivationPolicy::plan, own_loop});
+  ways.push_back({name, {started_today(system)}, policy == ActivationPolicy::plan, own_loop});
   if (const auto& form = system.other_form)
     ways.push_back({name + form->name,
-                    {strategy_of(system, json::parse(form->parts)),
+                    {started_today(system, json::parse(form->parts)),
                      fmt::format("parallel.zero_stage={}", form->zero_stage)}});
   if (!own_loop) return;
   for (const auto& [with, chosen] : {std::pair{result::with_recomputation, "recompute"},
                                      std::pair{result::with_offloading, "offload"}})
-    ways.push_back(
-        {name + with, {strategy_of(system, {{"activations", {{"policy", chosen}}}})}, false, true});
+    ways.push_back({name + with,
+                    {started_today(system, {{"activations", {{"policy", chosen}}}})},
+                    false,
+                    true});
 }
 
 /// All ways would be one and the same system under names that are not theirs.
@@ -130,7 +120,8 @@ bool is_mix(const std::string& name) {
 Way way_named(const std::string& name) {
   if (is_mix(name)) return mix_of(name);
   const strategies::System* system = strategies::find_system(name);
-  return {name, {system ? strategy_of(*system) : R"(strategy={"system": ")" + name + "\"}"}, false};
+  return {
+      name, {system ? started_today(*system) : R"(strategy={"system": ")" + name + "\"}"}, false};
 }
 
 std::vector<description::Complaint> unknown_systems(const std::vector<std::string>& systems,

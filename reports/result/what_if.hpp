@@ -9,6 +9,12 @@ namespace spillway::result {
 
 /// How the name of a what-if begins that takes drives away: "without sata".
 inline constexpr const char* without = "without ";
+/// The what-if of one more drive, of a machine that has one array of them; where there are several
+/// its name goes on with " of " and the array's: "one more ssd of scratch".
+inline constexpr const char* one_more_drive = "one more ssd";
+/// How the name of a what-if begins that is about storage without drives of the machine's own:
+/// "twice the storage rate of nfs".
+inline constexpr const char* twice_the_rate_of = "twice the storage rate of ";
 
 /// What the step is limited by, the one word for it in every answer: the resource that the what-if
 /// relieves that shortens the step most for what it adds (as logarithms: a fifth drive is less than

@@ -188,7 +188,7 @@ TEST(FitChange, SellsMemoryForAWayWithSmallerGradients) {
 
 // With two samples the link has more to carry than kernels hide.
 TEST(Fit, TakesASmallerMicroBatchWhereItIsFaster) {
-  FitQuestion question = about("qwen3-8b", {"4090", "64G", "2T"});
+  FitQuestion question = about("qwen2.5-7b", {"4090", "64G", "2T"});
   question.overrides = {"training.method=lora", "training.loss=fused",
                         "training.fused_kernels=true"};
   const FitAnswer answer = fit(sim(), question);

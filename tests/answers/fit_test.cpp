@@ -3,6 +3,7 @@
 #include "answers/fit/box.hpp"
 #include "answers/fit/line.hpp"
 #include "answers/fit/search.hpp"
+#include "explore/trials/ways.hpp"
 #include "reports/result/way.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/json/schema_check.hpp"
@@ -134,15 +135,16 @@ TEST(Fit, TriesResidentWithRecomputationBeforeItSellsALargerCard) {
   EXPECT_TRUE(answer.needs.empty());
 }
 
-/// A job on the machine of a question, with a change.
+/// A job on the machine of a question, of a system as people start it, with a change.
 result::Result with_change(const FitQuestion& question, const std::string& system,
                            const std::vector<std::string>& set) {
   const json job = {{"model", question.model},
                     {"machine", question.machine},
                     {"training", plain_training},
-                    {"strategy", {{"system", system}}},
                     {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
-  return explore::simulate(sim(), scenarios::read_scenario(job, set, explore::known_systems(),
+  std::vector<std::string> all = explore::way_named(system).overrides;
+  all.insert(all.end(), set.begin(), set.end());
+  return explore::simulate(sim(), scenarios::read_scenario(job, all, explore::known_systems(),
                                                            scenarios::Refuse::what_cannot_run)
                                       .scenario);
 }

@@ -143,9 +143,11 @@ TEST(PlanLargest, KnowsTheLargestWhateverTheOrderInWhichModelsAreNamed) {
   EXPECT_EQ(largest(sim(), question).model, "llama-3.1-8b");
 }
 
-// 14 GiB in plain PyTorch, where all that backward needs takes 29.
+// 14 GiB in plain PyTorch, where all that backward needs takes 29; in 16 GiB of host memory it
+// cannot wait either.
 TEST(PlanSettings, TriesResidentWithRecomputation) {
-  const PlanQuestion question = adapters_of_8b({"resident"});
+  PlanQuestion question = adapters_of_8b({"resident"});
+  question.overrides.emplace_back("machine.host.memory=16 GiB");
   const answer::BestSettings found = settings(sim(), question, "llama-3.1-8b", {});
   const Trial* best = found.best_trial();
   ASSERT_TRUE(best);
@@ -216,6 +218,32 @@ TEST(PlanDrives, SaysWhereHostMemoryTakesTheirPlace) {
   ASSERT_TRUE(small.result);
   for (const text::Text& note : small.result->notes)
     EXPECT_THAT(text::words(note), testing::Not(HasSubstr("without a drive")));
+}
+
+// All states lie on the second array, which has one slow drive; the first has two, at rest.
+TEST(PlanDrives, CountsThoseOfTheBusiestArray) {
+  nlohmann::json first = {{"name", "first"}, {"part", "990 PRO 4TB"}, {"count", 2}};
+  nlohmann::json second = {{"name", "second"}, {"part", "990 PRO 4TB"}, {"count", 1}};
+  const nlohmann::json job = {
+      {"model", "gpt2"},
+      {"machine", {{"extends", "gaming_4090"}, {"storage", {first, second}}}},
+      {"training", {{"precision", "bf16_mixed"}}},
+      {"strategy",
+       {{"system", "mlp_offload"},
+        {"optimizer", {{"paths", {{"second", 1}}}, {"host_cache", "0 B"}}}}}};
+  DrivesQuestion question;
+  question.scenario = scenarios::read_scenario(job, {}, explore::known_systems()).scenario;
+  question.most = 3;
+  const answer::Drives found = drives(sim(), question);
+  ASSERT_TRUE(found.result);
+  EXPECT_EQ(found.classes.front().name, "second");
+  EXPECT_GT(found.cheapest()->drives, 1u);
+  EXPECT_EQ(text::words(found.result->notes.back()),
+            "the drives of second are counted, first keeps its 2: --storage first counts those");
+  question.storage = "first";
+  EXPECT_EQ(drives(sim(), question).cheapest()->drives, 1u) << "no step uses it";
+  question.storage = "third";
+  EXPECT_THROW(drives(sim(), question), description::ScenarioError);
 }
 
 /// A folder that is gone at the end.

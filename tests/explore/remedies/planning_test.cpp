@@ -80,6 +80,44 @@ TEST(WhatNext, RaisesTheRateOfAFullArray) {
   EXPECT_FALSE(next_of(on_gaming_box("gpt2", "zero_infinity")).contains("twice the array rate"));
 }
 
+/// gpt2 by MLP-Offload with all states on the second of two arrays, which has one drive.
+json on_the_second_array(const std::string& kind) {
+  json scenario = on_gaming_box("gpt2", "mlp_offload");
+  json first = json(resolver(scenario)({})->machine).at("storage").at(0), second = first;
+  second["name"] = "second";
+  second["kind"] = kind;
+  for (const char* rate : {"read", "write"}) second[rate] = "1 GB/s";
+  for (const char* of_drives : {"endurance", "slc_cache"}) second.erase(of_drives);
+  scenario["machine"] = {{"extends", "gaming_4090"}, {"storage", {first, second}}};
+  scenario["strategy"]["optimizer"] = {{"paths", {{"second", 1}}}, {"host_cache", "0 B"}};
+  return scenario;
+}
+
+// What its drives bring is what the same machine with two of them has; the first array is idle.
+TEST(WhatNext, AddsDrivesToTheArrayThatHoldsTheStepUp) {
+  const auto resolve = resolver(on_the_second_array("ssd"));
+  const result::Result now = with_what_ifs(sim(), simulate(sim(), *resolve({})));
+  ASSERT_TRUE(now.feasible());
+  EXPECT_FALSE(now.next.contains("one more ssd"));
+  const double two = simulate(sim(), *resolve({"machine.storage.second.count=2"})).step_time_s;
+  EXPECT_LT(two, 0.7 * now.step_time_s);
+  EXPECT_NEAR(*now.next.at("one more ssd of second").step_time_s, two, 1e-3 * two);
+  const std::string first = resolve({})->machine.storage[0].name;
+  const result::WhatIf& idle = now.next.at("one more ssd of " + first);
+  EXPECT_DOUBLE_EQ(*idle.step_time_s, now.step_time_s);
+  EXPECT_EQ(text::words(idle.why), "no step uses " + first);
+  EXPECT_EQ(result::limited_by(now), "second");
+}
+
+TEST(WhatNext, MakesStorageOfOtherComputersFaster) {
+  const auto resolve = resolver(on_the_second_array("remote"));
+  const result::Result now = with_what_ifs(sim(), simulate(sim(), *resolve({})));
+  ASSERT_TRUE(now.feasible());
+  EXPECT_FALSE(now.next.contains("one more ssd of second"));
+  EXPECT_LT(*now.next.at("twice the storage rate of second").step_time_s, 0.6 * now.step_time_s);
+  EXPECT_EQ(result::limited_by(now), "second");
+}
+
 // A module's hooks take longer than its kernels: a faster GPU changes nothing.
 TEST(WhatNext, SaysWhereTheGpuWaitsForTheThreadThatLaunches) {
   json scenario = on_gaming_box("gpt2", "resident");
