@@ -37,6 +37,13 @@ Decided begin(description::Scenario scenario, std::shared_ptr<const Prepared> pr
   return all;
 }
 
+/// The decision, saved tensors included.
+Decision with_fates(Decided all, const Probe& probe) {
+  if (all.scenario.run.io_bench) return Decision(std::move(all));
+  DecidedFates fates = decide_fates(all.scenario, *all.prepared, probe);
+  return complete(std::move(all), std::move(fates));
+}
+
 }  // namespace
 
 DecidedFates decide_fates(const description::Scenario& scenario, const Prepared& prepared,
@@ -59,9 +66,7 @@ Decision decide_settled(description::Scenario scenario, std::shared_ptr<const Pr
                         const Probe& probe, Tiers tiers, const Filled& filled) {
   Decided all = begin(std::move(scenario), std::move(prepared), tiers);
   all.filled = filled;
-  if (all.scenario.run.io_bench) return Decision(std::move(all));
-  DecidedFates fates = decide_fates(all.scenario, *all.prepared, probe);
-  return complete(std::move(all), std::move(fates));
+  return with_fates(std::move(all), probe);
 }
 
 description::Scenario as_asked(const Decided& decided) {
@@ -78,10 +83,14 @@ Decision repeating(const Decision& decision, std::vector<Delays> delays) {
 
 Decision decide(description::Scenario scenario, std::shared_ptr<const Prepared> prepared,
                 const Probe& probe, Tiers tiers) {
+  nlohmann::json question = scenario;
   Filled filled;
   if (!scenario.run.io_bench)
     scenario = resolve_automatic(std::move(scenario), *prepared, probe, &filled);
-  return decide_settled(std::move(scenario), std::move(prepared), probe, tiers, filled);
+  Decided all = begin(std::move(scenario), std::move(prepared), tiers);
+  all.question = std::move(question);
+  all.filled = filled;
+  return with_fates(std::move(all), probe);
 }
 
 }  // namespace spillway::strategies

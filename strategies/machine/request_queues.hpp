@@ -10,13 +10,14 @@ namespace spillway::strategies {
 
 /// Which kinds of operations of a rank follow one another, in the order in which they could begin;
 /// all others that are in flight share what they use.
-///   requests  reads of a storage, writes of it, as a handle of DeepSpeed's I/O library serves them:
-///             there is one for weights, one for what the optimizer keeps, gradients included, and
-///             one for activations (runtime/swap_tensor/partitioned_param_swapper.py and
-///             pipelined_optimizer_swapper.py: a reading and a writing handle each). A drive that
-///             holds whole files of an array is served beside its other drives
-///   copies    between a GPU and pinned memory, each way, as on its one copy engine for that way. The
-///             driver stages copies of pageable memory piece by piece, which leaves room for others
+///   requests  reads of a storage, writes of it, as a handle of DeepSpeed's I/O library serves
+///             them: there is one for weights, one for what the optimizer keeps, gradients
+///             included, and one for activations (runtime/swap_tensor, partitioned_param_swapper.py
+///             and pipelined_optimizer_swapper.py: a reading and a writing handle each). A drive
+///             that holds whole files of an array is served beside its other drives
+///   copies    between a GPU and pinned memory, each way, as on its one copy engine for that way.
+///             The driver stages copies of pageable memory piece by piece, which leaves room for
+///             others
 struct InTurn {
   bool requests = false;
   bool copies = false;
