@@ -5,8 +5,11 @@
 #include "explore/remedies/free_settings.hpp"
 #include "explore/trials/card_splits.hpp"
 #include "explore/trials/ways.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
 
 namespace spillway::answers {
 
@@ -40,11 +43,25 @@ std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario
   return splits;
 }
 
+std::uint64_t ranks_of_a_sample(const Scenario& scenario) {
+  const description::Parallel& parallel = scenario.parallel;
+  return parallel.tensor * parallel.pipeline * parallel.context;
+}
+
 /// Resolves ways; remembers what is wrong with the first.
 class Candidates {
  public:
   Candidates(const json& job, const std::vector<std::string>& overrides)
       : job_(job), overrides_(overrides) {}
+
+  /// See candidates_of.
+  std::vector<text::Text> refused() const {
+    std::vector<text::Text> all;
+    for (const auto& [why, names] : refused_)
+      all.push_back(text::filled("not simulated with what is asked for: {}; {}",
+                                 {fmt::format("{}", fmt::join(names, ", ")), why}));
+    return all;
+  }
 
   std::vector<Candidate> all(const std::vector<std::string>& systems) {
     for (const explore::Way& way : explore::ways_of(systems, {}, job_, overrides_)) add(way);
@@ -62,7 +79,22 @@ class Candidates {
           .scenario;
     } catch (const description::ScenarioError& error) {
       if (!wrong_) wrong_ = error;
+      last_wrong_ = error;
       return std::nullopt;
+    }
+  }
+
+  /// A way that cannot be read; its error is the last one.
+  void note_refusal(const explore::Way& way) {
+    const strategies::System* system = strategies::find_system(way.name);
+    if (!system || overrides_.empty() || !explore::runs_with(*system).runnable) return;
+    const description::Complaint& first = last_wrong_->complaints().front();
+    const std::string why = first.path + ": " + first.message;
+    try {
+      scenarios::read_scenario(job_, way.overrides, systems_, scenarios::Refuse::what_cannot_run);
+      refused_[why].push_back(way.name);
+    } catch (const description::ScenarioError&) {
+      return;  // it is not for this job whatever the overrides
     }
   }
 
@@ -77,15 +109,17 @@ class Candidates {
     std::optional<Scenario> alone;
     if (!cards_) {
       alone = read(way, {});
-      if (!alone) return;
+      if (!alone) return note_refusal(way);
       cards_ = Cards{alone->machine.nodes, alone->machine.gpu.count};
+      shared_by_ = ranks_of_a_sample(*alone);
     }
-    const CardSplit data{.data = cards_->nodes * cards_->own};
+    const CardSplit data{.data =
+                             std::max<std::uint64_t>(cards_->nodes * cards_->own / shared_by_, 1)};
     const auto scenario = read(way, data.overrides());
     if (scenario) add(way, data, *scenario);
     if (scenario && found_.back().runnable) add_smaller(way, data, *scenario);
     if (!scenario && !alone) alone = read(way, {});
-    if (!scenario && !alone) return;
+    if (!scenario && !alone) return note_refusal(way);
     if (!way.splits_layers) return;
     for (const CardSplit& split : other_splits(*cards_, scenario ? *scenario : *alone))
       if (const auto other = read(way, split.overrides())) add(way, split, *other);
@@ -116,6 +150,7 @@ class Candidates {
       fresh.way = ways_;
       fresh.instead_of = instead_of;
       fresh.runnable = runnable;
+      fresh.says_max_in_host = explore::name_path(overrides_, "strategy.weights.max_in_host");
       fresh.plans = way.plans;
     }
     ++ways_;
@@ -125,8 +160,10 @@ class Candidates {
   const std::vector<std::string>& overrides_;
   const std::vector<scenarios::SystemInfo> systems_ = explore::known_systems();
   std::optional<Cards> cards_;
+  std::uint64_t shared_by_ = 1;  ///< ranks that share a sample in whatever way, as overrides say
   std::vector<Candidate> found_;
-  std::optional<description::ScenarioError> wrong_;
+  std::optional<description::ScenarioError> wrong_, last_wrong_;
+  std::map<std::string, std::vector<std::string>> refused_;  ///< systems by what is wrong
   std::size_t ways_ = 0;
 };
 
@@ -142,8 +179,12 @@ Candidate Candidate::with_batch(std::uint64_t batch) const {
 }
 
 std::vector<Candidate> candidates_of(const json& job, const std::vector<std::string>& overrides,
-                                     const std::vector<std::string>& systems) {
-  return Candidates(job, overrides).all(systems);
+                                     const std::vector<std::string>& systems,
+                                     std::vector<text::Text>* refused) {
+  Candidates candidates(job, overrides);
+  std::vector<Candidate> all = candidates.all(systems);
+  if (refused) *refused = candidates.refused();
+  return all;
 }
 
 }  // namespace spillway::answers

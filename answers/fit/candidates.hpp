@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reports/text/text.hpp"
 #include "scenarios/description/scenario.hpp"
 
 #include <nlohmann/json.hpp>
@@ -18,7 +19,8 @@ struct Candidate {
   /// of that has room.
   std::optional<std::size_t> instead_of;
   bool runnable = false;
-  bool plans = false;  ///< tensor by tensor, which takes its time
+  bool says_max_in_host = false;  ///< the user does: weights.max_in_host stays
+  bool plans = false;             ///< tensor by tensor, which takes its time
   /// No schedule trains more; infinite: no bound; 0: a memory is too small for what is held
   /// throughout. Absent: not asked yet.
   std::optional<double> most_tokens_per_s;
@@ -35,9 +37,12 @@ struct Candidate {
 ///   job        a scenario without strategy: model, machine, training, run
 ///   overrides  of everything that is tried
 ///   systems    as explore::ways_of has them
+///   refused    gets a sentence for each reason for which systems that people can run are not among
+///              them, though they would be without the overrides
 ///   Throws     ScenarioError: what is wrong with the first way where it is wrong with all
 std::vector<Candidate> candidates_of(const nlohmann::json& job,
                                      const std::vector<std::string>& overrides,
-                                     const std::vector<std::string>& systems = {});
+                                     const std::vector<std::string>& systems = {},
+                                     std::vector<text::Text>* refused = nullptr);
 
 }  // namespace spillway::answers

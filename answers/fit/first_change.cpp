@@ -65,13 +65,6 @@ std::vector<FirstChange> fused_changes_of(const Scenario& now,
   return all;
 }
 
-std::optional<FirstChange> idle_host_change_of(const result::Result& now,
-                                               const std::vector<std::string>& overrides) {
-  const auto filled = explore::idle_host_of(now, overrides);
-  if (!filled) return std::nullopt;
-  return FirstChange{filled->words + ", " + filled->such_as, filled->overrides, filled->words};
-}
-
 std::vector<std::vector<FirstChange>> free_changes(const Scenario& now,
                                                    const std::vector<std::string>& overrides) {
   std::vector<FirstChange> others = for_long_samples(now, overrides);

@@ -22,11 +22,6 @@ struct FirstChange {
 std::vector<FirstChange> fused_changes_of(const description::Scenario& now,
                                           const std::vector<std::string>& overrides);
 
-/// Of weights on drives as many in host memory as has room there, beside what `now` keeps in it;
-/// nothing where none do, or the user says how many.
-std::optional<FirstChange> idle_host_change_of(const result::Result& now,
-                                               const std::vector<std::string>& overrides);
-
 /// Settings that cost nothing: fused_changes_of, where long samples keep what backward needs, and
 /// over how many GPUs one of them goes.
 ///   overrides  the user's, which stay

@@ -221,36 +221,6 @@ void add_setting_of(const result::Result& run, FitChange& change) {
     change.set.push_back(fmt::format("{}={}", part, run.scenario.at(part).dump()));
 }
 
-/// A way with weights in host memory that is idle.
-struct Filled {
-  std::string words;
-  result::Result result;
-};
-
-/// The same way with them; nothing where that has no room, or is not faster.
-std::optional<Filled> with_idle_host(const explore::Backend& backend, const result::Result& way,
-                                     const FitQuestion& question, FitAnswer& answer) {
-  const auto filled = idle_host_change_of(way, question.overrides);
-  if (!filled) return std::nullopt;
-  std::vector<answer::Trial> trials = {{filled->words, filled->set, std::nullopt, ""}};
-  try_all(backend, way.scenario, trials);
-  ++answer.simulated;
-  const answer::Trial& trial = trials.front();
-  if (!trial.fits() || trial.result->tokens_per_s <= way.tokens_per_s) return std::nullopt;
-  return Filled{filled->words, *trial.result};
-}
-
-/// The way that people can run with weights in host memory that is idle.
-std::optional<FitChange> idle_host(const explore::Backend& backend, const FitQuestion& question,
-                                   FitAnswer& answer) {
-  const auto filled = with_idle_host(backend, *answer.runnable, question, answer);
-  if (!filled || filled->result.tokens_per_s < worth_setting * answer.runnable->tokens_per_s)
-    return std::nullopt;
-  FitChange change{filled->words, {}, filled->result.tokens_per_s, filled->result.price_usd};
-  add_setting_of(filled->result, change);
-  return change;
-}
-
 /// The fastest way that people can run with a fused loss and kernels, and what more samples a step
 /// bring there; nothing where neither makes it a tenth faster than the same without.
 std::optional<FitChange> fused_loss(const explore::Backend& backend, const json& job,
@@ -269,11 +239,8 @@ std::optional<FitChange> fused_loss(const explore::Backend& backend, const json&
     mended = std::move(next);
   }
   if (!mended) return std::nullopt;
-  const auto filled = with_idle_host(backend, *mended->fastest, question, answer);
-  const result::Result* fastest = filled ? &filled->result : &*mended->fastest;
-  std::string words = fused->words;
-  if (filled) words += " and " + filled->words;
-  FitChange change{fmt::format("{}, with {}", words, way_and_batch(*fastest, mended->way)),
+  const result::Result* fastest = &*mended->fastest;
+  FitChange change{fmt::format("{}, with {}", fused->words, way_and_batch(*fastest, mended->way)),
                    fused->set, fastest->tokens_per_s, fastest->price_usd,
                    more_samples(backend, *fastest, wishes_of(question), answer.simulated)};
   add_setting_of(*fastest, change);
@@ -294,8 +261,9 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
   FitAnswer answer;
   const explore::Backend backend = explore::counting(asked, answer.unanswered);
   const json job = job_of(question, answer.notes);
+  std::vector<text::Text> refused;
   const std::vector<Candidate> candidates =
-      candidates_of(job, question.overrides, question.systems);
+      candidates_of(job, question.overrides, question.systems, &refused);
   answer.price_usd = candidates.front().scenario.machine.price();
   Completion completion(backend, wishes_of(question));
   Found found = search(backend, candidates, question.runnable,
@@ -313,12 +281,7 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
                     "settings tries all systems",
                     fmt::join(answer.untried, ", ")));
   completion.finish(found, answer);
-  if (answer.runnable) {
-    answer.fused_loss = fused_loss(backend, job, question, answer);
-    if (auto filled = idle_host(backend, question, answer);
-        filled && (!answer.fused_loss || *filled->tokens_per_s > *answer.fused_loss->tokens_per_s))
-      answer.fused_loss = std::move(filled);
-  }
+  if (answer.runnable) answer.fused_loss = fused_loss(backend, job, question, answer);
   answer.fits = answer.answer() != nullptr;
   if (!answer.fits) {  // what fits has them itself
     add_notes_of_model(question.model, answer.notes);
@@ -330,7 +293,10 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
   if (text::Text trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
       !trainer.empty())
     answer.notes.push_back(std::move(trainer));
-  if (!answer.runnable) add_needs(backend, job, question, candidates, answer);
+  if (!answer.runnable) {
+    answer.notes.insert(answer.notes.begin(), refused.begin(), refused.end());
+    add_needs(backend, job, question, candidates, answer);
+  }
   if (answer.runnable)
     for (text::Text& note :
          passed_over(backend, candidates, answer.runnable->system, answer.simulated))

@@ -1,6 +1,9 @@
 #include "answers/fit/search.hpp"
 
 #include "answers/fit/line.hpp"
+#include "answers/plan/question.hpp"
+#include "explore/remedies/free_settings.hpp"
+#include "explore/trials/ways.hpp"
 #include "reports/result/way.hpp"
 
 #include <algorithm>
@@ -23,6 +26,9 @@ bool moves_nothing(const result::Result& result) {
 constexpr std::uint64_t most_of_others = 12;
 /// Simulations of micro-batches between powers of two that a league gets, but for its fastest way.
 constexpr std::uint64_t most_between = 6;
+
+/// A setting more makes it so many times as fast.
+constexpr double worth_a_setting = 1.02;
 
 /// Of JSON, which has no infinity.
 double bound_in(const json& value) {
@@ -54,6 +60,7 @@ class Search {
     play(true);
     play_between(true);
     step_down();
+    fill_host();
     if (found_.runnable && on_runnable) on_runnable(found_);
     limit_ = found_.simulated + most_of_others;
     if (!only_runnable) {
@@ -63,6 +70,25 @@ class Search {
     if (found_.runnable && !only_runnable &&
         (!found_.best || found_.best->tokens_per_s <= found_.runnable->tokens_per_s))
       take_runnable_as_best();
+  }
+
+  void fill_host() {
+    if (!found_.runnable || !backend_.goes_on() ||
+        fastest_runnable_->candidates.front().says_max_in_host)
+      return;
+    const auto filled = explore::idle_host_of(*found_.runnable);
+    if (!filled) return;
+    std::vector<answer::Trial> trials = {{filled->words, filled->overrides, std::nullopt, ""}};
+    try_all(backend_, found_.runnable->scenario, trials);
+    ++found_.simulated;
+    const answer::Trial& trial = trials.front();
+    if (!trial.fits() ||
+        trial.result->tokens_per_s < worth_a_setting * found_.runnable->tokens_per_s)
+      return;
+    std::string& way = found_.runnable_way;
+    if (way.empty()) way = result::way_of(*found_.runnable);
+    way += explore::parts_in_name(filled->overrides);
+    found_.runnable = *trial.result;
   }
 
   void take_runnable_as_best() {

@@ -47,8 +47,8 @@ struct FitAnswer {
   /// step has several micro-batches already.
   std::optional<MoreSamples> more_samples;
   /// Of what people can run, with settings that cost nothing, where that is faster: a loss that
-  /// never holds whole logits, experts as modules, or weights in host memory that is idle. Where
-  /// nothing that people can run fits: a base in 16 bits in place of fewer, with which such fits.
+  /// never holds whole logits, or experts as modules. Where nothing that people can run fits: a
+  /// base in 16 bits in place of fewer, with which such fits.
   std::optional<FitChange> fused_loss{};
   std::optional<double> price_usd;  ///< of the machine as it is asked about
   /// Of each, where it swaps parts of its system: "lohan + pinned exact"; else empty.
