@@ -30,7 +30,8 @@ std::string relieved_by(const std::string& what_if, const Result& result);
 /// Gives a feasible result its what-ifs. More or faster hardware can run the plan of what is there:
 /// one that came out slower, or does not fit, takes as long as `result`. Those that change nothing
 /// say why. Drives without which a step is shorter get a note. Where steps do not wait for updates
-/// neither holds: sooner ones may cost time.
+/// neither holds: those that come sooner or later meet other kernels and transfers, so that a step
+/// may take longer; it is said that this is why.
 void add_what_ifs(Result& result, std::map<std::string, WhatIf> next);
 
 }  // namespace spillway::result

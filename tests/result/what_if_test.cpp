@@ -66,6 +66,8 @@ TEST(AddWhatIfs, LeaveStepsAloneThatDoNotWaitForUpdates) {
   result.staleness->max = 3;
   add_what_ifs(result, {{"one more ssd", {41.0}}});
   EXPECT_EQ(result.next.at("one more ssd").step_time_s, 41.0);
+  EXPECT_EQ(result.next.at("one more ssd").why,
+            "updates that no step waits for meet other steps, which is no cost of it");
 }
 
 }  // namespace
