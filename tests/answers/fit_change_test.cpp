@@ -334,7 +334,7 @@ TEST(Fit, SaysWhichSystemsItCannotSimulateWithWhatIsAskedFor) {
                               testing::HasSubstr("Adam and Lion"))));
 }
 
-// What fit advises can be asked for again: two cards that share a sample leave none to share others.
+// What fit advises can be asked for again: two cards that share a sample leave none to share more.
 TEST(Fit, SplitsSamplesOverTheCardsThatNoSampleTakes) {
   FitQuestion question = about("llama-3.1-8b", {"4090x2", "128G", "2T"});
   question.runnable = true;
