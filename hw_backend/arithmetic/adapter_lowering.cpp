@@ -1,4 +1,4 @@
-#include "hw_backend/arithmetic/operands.hpp"
+#include "hw_backend/arithmetic/linear.hpp"
 
 namespace spillway::hw_backend {
 
@@ -31,26 +31,31 @@ std::vector<Rescaled> take_pairs(OperandReader& operands, std::size_t count) {
   return pairs;
 }
 
-/// Columns [first, first + width of the pair) of the module.
-Rescale columns(const Call& call, const Rescaled& pair, std::uint64_t first, const Operand& bias,
-                const Operand& magnitudes, const Operand& norms) {
-  Rescale rescale;
-  rescale.rows = call.tokens();
-  rescale.width = pair.product.elements / call.tokens();
-  rescale.product = pair.product.read();
-  rescale.added = pair.added.read();
-  if (bias.data) rescale.bias = from(bias.read(), first);
-  rescale.magnitudes = from(magnitudes.read(), first);
-  rescale.norms = norms.floats() + first;
-  return rescale;
+Rescaling take_rescaling(const Call& call, OperandReader& operands) {
+  Rescaling of{call.tokens()};
+  if (operands.bias_next()) of.bias = operands.take();
+  of.magnitudes = operands.take();
+  of.norms = operands.take().floats();
+  return of;
 }
 
 }  // namespace
 
-void weight_norms(const Call& call) {
-  OperandReader operands(call);
-  const Operand matrix = operands.take(), down = operands.take(), up = operands.take();
-  const Operand norms = operands.take();
+Rescale rescale_of(const Rescaling& of, const Operand& product, const Operand& added,
+                   std::uint64_t first) {
+  Rescale rescale;
+  rescale.rows = of.rows;
+  rescale.width = product.elements / of.rows;
+  rescale.product = product.read();
+  rescale.added = added.read();
+  if (of.bias.data) rescale.bias = from(of.bias.read(), first);
+  rescale.magnitudes = from(of.magnitudes.read(), first);
+  rescale.norms = of.norms + first;
+  return rescale;
+}
+
+void take_norms(const Call& call, const Operand& matrix, const Operand& down, const Operand& up,
+                float* norms) {
   const std::uint64_t inputs = matrix.weight->inputs(), outputs = matrix.weight->outputs();
   const std::uint64_t rank = down.weight->outputs();
   Workspace workspace(call.workspace, matrix.type);
@@ -72,18 +77,23 @@ void weight_norms(const Call& call) {
   product.c = {sum, inputs};
   product.scale = static_cast<float>(call.workload().adapter_scale);
   call.device.product(product);
-  call.device.row_norms(outputs, inputs, sum.read(), norms.floats());
+  call.device.row_norms(outputs, inputs, sum.read(), norms);
+}
+
+void weight_norms(const Call& call) {
+  OperandReader operands(call);
+  const Operand matrix = operands.take(), down = operands.take(), up = operands.take();
+  take_norms(call, matrix, down, up, operands.take().floats());
 }
 
 void magnitude(const Call& call) {
   OperandReader operands(call);
   // products, as many of what is added and of outputs; a bias or none, magnitudes, norms
   const auto pairs = take_pairs(operands, (operands.left() - 2) / 3);
-  const Operand bias = operands.bias_next() ? operands.take() : Operand();
-  const Operand magnitudes = operands.take(), norms = operands.take();
+  const Rescaling of = take_rescaling(call, operands);
   std::uint64_t first = 0;
   for (const Rescaled& pair : pairs) {
-    const Rescale rescale = columns(call, pair, first, bias, magnitudes, norms);
+    const Rescale rescale = rescale_of(of, pair.product, pair.added, first);
     call.device.rescale(rescale, operands.take().write());
     first += rescale.width;
   }
@@ -95,12 +105,11 @@ void magnitude_backward(const Call& call) {
   std::vector<Operand> gradients(count);
   for (Operand& gradient : gradients) gradient = operands.take();
   const auto pairs = take_pairs(operands, count);
-  const Operand bias = operands.bias_next() ? operands.take() : Operand();
-  const Operand magnitudes = operands.take(), norms = operands.take();
+  const Rescaling of = take_rescaling(call, operands);
   const Operand of_magnitudes = operands.take();
   std::uint64_t first = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const Rescale rescale = columns(call, pairs[i], first, bias, magnitudes, norms);
+    const Rescale rescale = rescale_of(of, pairs[i].product, pairs[i].added, first);
     call.device.rescale_backward(rescale, gradients[i].read(), operands.take().write(),
                                  from(of_magnitudes.write(), first));
     first += rescale.width;

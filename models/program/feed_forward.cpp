@@ -87,79 +87,6 @@ Value multiply(Tape& tape, const LayerWeights& weights, const Matrices& m, Value
   return output;
 }
 
-/// The matrices and biases of a feed-forward, in the order in which it multiplies by them.
-Linear all_of(const LayerWeights& weights, const Matrices& m) {
-  Linear all;
-  for (const WeightKind kind : {m.gate, m.up, m.down}) {
-    if (!weights.has(kind)) continue;
-    const Linear one = weights.group(kind);
-    all.matrices.insert(all.matrices.end(), one.matrices.begin(), one.matrices.end());
-    all.biases.insert(all.biases.end(), one.biases.begin(), one.biases.end());
-  }
-  return all;
-}
-
-/// What one tile holds at once, in tensors of its tokens and the inner width.
-///   forward   gate, up and their product, or up and its activation
-///   backward  these and the gradient of the last, whose input takes the place of gate and up where
-///             their product is one kernel; else also silu(gate), and two gradients for the product
-std::uint64_t tensors_of_a_tile(const Tape& tape, bool backward) {
-  if (!tape.architecture().gated_ffn) return backward ? 3 : 2;
-  if (!backward) return 3;
-  return tape.workload().fused_kernels ? 4 : 6;
-}
-
-/// A feed-forward over parts of the tokens, one after the other: nothing is kept but its input, and
-/// backward makes each part again before it goes back through it.
-///   Memory  forward: what one tile holds, or the outputs of all tiles before they are joined
-///   Time    each tile reads the weights, and adds to their gradients
-///   Source  Bekman et al.: Arctic Long Sequence Training (2025), 3.1.1; DeepSpeed, TiledMLP
-Value multiply_in_tiles(Tape& tape, const LayerWeights& weights, const Matrices& m, Value x) {
-  const std::uint64_t hidden = tape.architecture().hidden;
-  const std::uint64_t tiles = std::min(tape.workload().mlp_tiles, m.rows);
-  const std::uint64_t rows = description::divide_up(m.rows, tiles);
-  const Linear all = all_of(weights, m);
-  const std::uint64_t products = tape.architecture().gated_ffn ? 3 : 2;
-  const Flops flops(2 * static_cast<double>(m.rows) * static_cast<double>(hidden) *
-                    static_cast<double>(m.width) * static_cast<double>(products));
-  const Bytes inner(rows * m.width * tape.element());
-  Bytes of_weights;
-  std::vector<Operand> operands{{x.tensor, Access::read}};
-  for (const auto* list : {&all.matrices, &all.biases})
-    for (const std::uint32_t weight : *list) {
-      operands.push_back({weight, Access::read});
-      of_weights += tape.bytes_of(weight);
-    }
-  const Value output = tape.value(m.prefix + ".down", m.rows * hidden);
-  operands.push_back({output.tensor, Access::write});
-  Operator& forward = tape.add(m.prefix + ".tiles", OperatorFunction::tiled_feed_forward,
-                               std::move(operands), {x.tensor});
-  forward.flops = flops;
-  forward.workspace =
-      std::max(inner * tensors_of_a_tile(tape, false), Bytes(m.rows * hidden * tape.element()));
-  forward.bytes += of_weights * (tiles - 1) + inner * (2 * tiles * products);
-  forward.gemm = {rows, m.width, hidden, tiles * products};
-  tape.on_backward([&tape, m, x, output, all, flops, inner, of_weights, rows, tiles, products,
-                    hidden] {
-    const bool trains = tape.trains(all.matrices.front());
-    std::vector<Operand> back{tape.gradient(output), {x.tensor, Access::read}};
-    for (const auto* list : {&all.matrices, &all.biases})
-      for (const std::uint32_t weight : *list) back.push_back({weight, Access::read});
-    if (trains)
-      for (const auto* list : {&all.matrices, &all.biases})
-        for (const std::uint32_t weight : *list) back.push_back(tape.weight_gradient(weight));
-    tape.accumulate(back, x);
-    Operator& backward = tape.add(m.prefix + ".tiles.backward",
-                                  OperatorFunction::tiled_feed_forward_backward, std::move(back));
-    backward.flops = flops * (trains ? 3.0 : 2.0);
-    backward.workspace = inner * tensors_of_a_tile(tape, true);
-    backward.bytes +=
-        of_weights * ((tiles - 1) * (trains ? 4 : 2) + 1) + inner * (6 * tiles * products);
-    backward.gemm = {rows, m.width, hidden, tiles * products * (trains ? 3 : 2)};
-  });
-  return output;
-}
-
 /// The experts that every token uses, weighed by a gate where the type has one.
 Value shared_experts(Tape& tape, const LayerWeights& weights, Value x) {
   const Architecture& a = tape.architecture();
@@ -356,14 +283,16 @@ Value experts(Tape& tape, const LayerWeights& weights, Value x, Value routed) {
 
 Value dense_half(Tape& tape, const LayerWeights& weights, Value x) {
   const Architecture& a = tape.architecture();
-  Matrices m{"ffn",         WeightKind::ffn_gate, WeightKind::ffn_up, WeightKind::ffn_down,
-             tape.tokens(), tape.split(a.ffn)};
+  DenseFeedForward of{"ffn",         WeightKind::ffn_gate, WeightKind::ffn_up, WeightKind::ffn_down,
+                      tape.tokens(), tape.split(a.ffn)};
   if (a.dense_beside_experts)
-    m = {"dense",       WeightKind::shared_gate, WeightKind::shared_up, WeightKind::shared_down,
-         tape.tokens(), tape.split(a.ffn)};
+    of = {"dense",       WeightKind::shared_gate, WeightKind::shared_up, WeightKind::shared_down,
+          tape.tokens(), tape.split(a.ffn)};
   const Value input = enter_split(tape, x);
-  const Value output = tape.workload().mlp_tiles > 1 ? multiply_in_tiles(tape, weights, m, input)
-                                                     : multiply(tape, weights, m, input);
+  const Value output =
+      tape.workload().mlp_tiles > 1
+          ? feed_forward_in_tiles(tape, weights, of, input)
+          : multiply(tape, weights, {of.prefix, of.gate, of.up, of.down, of.rows, of.width}, input);
   return leave_split(tape, output);
 }
 

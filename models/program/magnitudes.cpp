@@ -1,4 +1,5 @@
 #include "models/program/operators.hpp"
+#include "models/program/tile_arrays.hpp"
 
 #include <algorithm>
 
@@ -15,10 +16,6 @@ void append(std::vector<Operand>& operands, const std::vector<Value>& values, Ac
 }
 
 /// The norms of the rows of W + scale B A of each matrix W, which no gradient goes through.
-///   Scratch   the identity, B A, its scaled copy and the sum, in the type of the kernels; beside
-///             wider adapters the identity, a copy of W and the sum in theirs
-///   Products  the identity by A and by B, as a module that is sharded asks for
-///   Source    PEFT 0.14, tuners/lora/dora.py, DoraLinearLayer; Liu et al.: DoRA (2024), 4.3
 TensorId weight_norms(Tape& tape, const std::string& name, const AdaptedProduct& product) {
   std::uint64_t rows = 0;
   for (const std::uint32_t matrix : product.weights.matrices)
@@ -33,22 +30,13 @@ TensorId weight_norms(Tape& tape, const std::string& name, const AdaptedProduct&
       tape.add(name + ".weight_norms", OperatorFunction::weight_norms, std::move(operands));
   for (const Linear* read : {&product.weights, &product.adapters.down, &product.adapters.up})
     add_copies(tape, op, *read);
-  const std::uint64_t element = tape.element();
   Bytes scratch;
   for (const std::uint32_t matrix : product.weights.matrices) {
-    const WeightTensor& weight = tape.model().weights[matrix];
-    const std::uint64_t in = weight.inputs(), out = weight.outputs();
-    const std::uint32_t down = product.adapters.down.matrices.front();
-    const WeightTensor& narrow = tape.model().weights[down];
-    const double rank = static_cast<double>(narrow.outputs());
-    const std::uint64_t adapter = std::max(
-        element, tape.bytes_of(down).value() / std::max<std::uint64_t>(1, tape.elements_of(down)));
-    const std::uint64_t copy = adapter > element ? adapter : 0;
-    scratch =
-        std::max(scratch, Bytes(adapter * in * in + (2 * element + copy + adapter) * in * out));
-    // each is written and read
-    op.bytes += Bytes(2 * (adapter * in * in + (2 * element + copy + adapter) * in * out));
-    op.flops += Flops(2 * rank * static_cast<double>(in) * static_cast<double>(in + out));
+    const NormCost cost = norm_cost(tape.model(), tape.tensors(), tape.element(), matrix,
+                                    product.adapters.down.matrices.front());
+    scratch = std::max(scratch, cost.scratch);
+    op.bytes += cost.moved;
+    op.flops += cost.flops;
   }
   op.workspace += scratch;
   return norms;

@@ -46,6 +46,18 @@ Adapters adapters_of(const Model& model, const Linear& weights) {
 
 }  // namespace
 
+void mark_whole(Tape& tape, const Adapters& adapters) {
+  if (!tape.is_split()) return;
+  for (std::size_t i = 0; i < adapters.down.matrices.size(); ++i) {
+    const std::uint32_t down = adapters.down.matrices[i], up = adapters.up.matrices[i];
+    const auto is_cut = [&](std::uint32_t one) {
+      return tape.model().weights[one].cut != Cut::none;
+    };
+    if (is_cut(up)) tape.mark_partial(down);
+    if (is_cut(down)) tape.mark_partial(up);
+  }
+}
+
 void mark_partial(Tape& tape, const Linear& weights) {
   for (const std::uint32_t matrix : weights.matrices) tape.mark_partial(matrix);
   for (const std::uint32_t bias : weights.biases) tape.mark_partial(bias);
@@ -173,20 +185,6 @@ void product(Tape& tape, std::string_view name, Value x, const Linear& weights, 
     weight.flops = flops;
     weight.gemm = {width, inputs, m, batch};
   });
-}
-
-/// Of an adapter of a matrix that tensor ranks cut, what is whole on each rank: its gradient is a
-/// sum over them, as what it multiplies, or is multiplied by, is a part.
-void mark_whole(Tape& tape, const Adapters& adapters) {
-  if (!tape.is_split()) return;
-  for (std::size_t i = 0; i < adapters.down.matrices.size(); ++i) {
-    const std::uint32_t down = adapters.down.matrices[i], up = adapters.up.matrices[i];
-    const auto is_cut = [&](std::uint32_t one) {
-      return tape.model().weights[one].cut != Cut::none;
-    };
-    if (is_cut(up)) tape.mark_partial(down);
-    if (is_cut(down)) tape.mark_partial(up);
-  }
 }
 
 /// What `adapters` make of `x`, to be added to `outputs`.

@@ -43,6 +43,9 @@ void mark_partial(Tape& tape, const Linear& weights);
 struct Adapters {
   Linear down, up, magnitudes;
 };
+/// Of an adapter of a matrix that tensor ranks cut, what is whole on each rank: its gradient is a
+/// sum over them, as what it multiplies, or is multiplied by, is a part.
+void mark_whole(Tape& tape, const Adapters& adapters);
 /// A product whose outputs are not yet those of its module.
 struct AdaptedProduct {
   Linear weights;
@@ -138,6 +141,16 @@ TensorId choose_tokens(Tape& tape, const LayerWeights& weights, const std::strin
 /// The feed-forward half of the block whose weights are `weights`: its output, whole on each rank.
 ///   x  the half's input, already normed where the block norms first
 Value feed_forward(Tape& tape, const LayerWeights& weights, Value x);
+/// One feed-forward without experts: what its weights are, and how many tokens go through it.
+struct DenseFeedForward {
+  std::string prefix;
+  WeightKind gate, up, down;
+  std::uint64_t rows = 0;
+  std::uint64_t width = 0;  ///< between its matrices, one rank's
+};
+/// The same over Workload::mlp_tiles parts of the tokens, one after the other.
+Value feed_forward_in_tiles(Tape& tape, const LayerWeights& weights, const DenseFeedForward& of,
+                            Value x);
 /// The experts alone, chosen by what the router makes of `routed`.
 Value experts_half(Tape& tape, const LayerWeights& weights, Value x, Value routed);
 /// The feed-forward without experts alone.

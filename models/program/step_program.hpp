@@ -154,8 +154,9 @@ enum class OperatorFunction {
                              ///< copies where the CPU has the experts
   gather_experts,            ///< parts, shares, output
   gather_experts_backward,   ///< g.output, parts, shares, g.parts, g.shares
-  tiled_feed_forward,        ///< x, matrices, [biases], y; its products inside
-  tiled_feed_forward_backward,  ///< g.y, x, matrices, [biases], w.matrices, [w.biases], g.x
+  // Its weights are those of each module in turn: matrix, [bias], [A, B, [magnitudes]].
+  tiled_feed_forward,           ///< x, weights, y; its products inside
+  tiled_feed_forward_backward,  ///< g.y, x, weights, w. of those that train, g.x
   // Of losses, statistics and shares are there where tensor ranks share the words: of each token
   // the log of the sum of exp(logits) over a rank's words and the logit of the label or 0, numbers
   // of 4 bytes; and the sum of the softmax over these words.
@@ -210,6 +211,14 @@ struct GemmShape {
   std::uint64_t m = 0, n = 0, k = 0, batch = 1;
 };
 
+/// Products with the narrow matrices of adapters, inside an operator that has wider ones: kernels
+/// of their own, which nothing beside them hides.
+struct NarrowProducts {
+  Flops flops;
+  Bytes bytes;     ///< with DoRA also what the norms of whole matrices take
+  GemmShape gemm;  ///< of one of them
+};
+
 /// The unit of work: one kernel (or one fused group that every implementation fuses).
 struct Operator {
   std::string name;
@@ -223,6 +232,7 @@ struct Operator {
   Bytes bytes;            ///< device memory traffic, read + written
   Bytes widened;          ///< of it: packed weights read and their wide copies written, which the
                           ///< product waits for
+  NarrowProducts narrow;  ///< of its FLOPs and bytes: what adapters of tiles take
   Bytes orthogonalizing;  ///< of it: of an update's products, which need whole matrices
   Bytes cpu_keeps;        ///< on_cpu: in host memory, from forward to backward
   Bytes cpu_works;        ///< on_cpu: in host memory, while it runs

@@ -1,5 +1,6 @@
 #include "models/program/tape.hpp"
 
+#include "models/program/tile_arrays.hpp"
 #include "scenarios/description/errors.hpp"
 
 namespace spillway::models {
@@ -264,8 +265,7 @@ void Tape::on_backward(std::function<void()> step) {
 Bytes Tape::copy_of(std::uint32_t index) const {
   const Tensor& weight = program_.tensors[index];
   if (in_fp8(index)) return keeps_copies() ? Bytes() : Bytes(weight.elements);
-  const Bytes read(weight.elements * element_);
-  return weight.bytes == read ? Bytes() : read;
+  return Bytes(kernel_copy(weight, element_));
 }
 
 Tape::Quantized Tape::quantized(std::string_view name, Value x, bool keeps) {
@@ -318,6 +318,11 @@ Operand Tape::gradient(Value value) const {
   ENSURE(slot.state != Slot::State::none,
          "no gradient reached " + program_.tensors[value.tensor].name);
   return {slot.gradient, Access::read};
+}
+
+bool Tape::shares_gradient(Value one, Value other) const {
+  const Slot &a = slots_[one.slot], &b = slots_[other.slot];
+  return a.state != Slot::State::none && b.state != Slot::State::none && a.gradient == b.gradient;
 }
 
 TensorId Tape::new_gradient(const Slot& slot) {

@@ -31,6 +31,8 @@ class Tape {
   void enter_block(const BlockTraits& traits) { here_ = model_.architecture.of_block(traits); }
   const Workload& workload() const { return program_.workload; }
   std::uint64_t tokens() const { return program_.workload.tokens(); }
+  /// Of what is recorded so far, weights first.
+  const std::vector<Tensor>& tensors() const { return program_.tensors; }
   const std::vector<std::uint64_t>& to_expert_ranks() const { return program_.to_expert_ranks; }
   std::uint64_t element() const { return element_; }
   /// One rank's share of `width`, which the tensor ways divide (a vocabulary: rounded up).
@@ -106,6 +108,8 @@ class Tape {
   }
   /// The finished gradient of `value`, to be read.
   Operand gradient(Value value) const;
+  /// The gradient of `one`, so far, is that of `other`: a residual has passed it to both.
+  bool shares_gradient(Value one, Value other) const;
   /// Adds to `operands` what summing into the gradient of `value` takes.
   void accumulate(std::vector<Operand>& operands, Value value);
   /// Adds to `operands` that the gradient of `value`, which nobody has added to, takes the place of

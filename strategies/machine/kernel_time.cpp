@@ -61,14 +61,41 @@ double product_rate(KernelRate rate, const description::Scenario& scenario) {
                                                            : compute_rate(scenario);
 }
 
-}  // namespace
-
-double product_side(const models::Operator& op) {
-  const models::GemmShape& shape = op.gemm;
+double side_of(const models::GemmShape& shape) {
   if (shape.m == 0 || shape.n == 0 || shape.k == 0) return 0;
   return 1 / (1 / static_cast<double>(shape.m) + 1 / static_cast<double>(shape.n) +
               1 / static_cast<double>(shape.k));
 }
+
+/// Of a product whose rows are tokens.
+ProductShape shape_of(const models::GemmShape& shape) {
+  return {static_cast<double>(shape.m),
+          2 / (1 / static_cast<double>(shape.n) + 1 / static_cast<double>(shape.k))};
+}
+
+NarrowKernel narrow_kernel(const models::NarrowProducts& products) {
+  if (products.bytes.value() == 0) return {};
+  const ProductShape shape = shape_of(products.gemm);
+  return {products.flops.value(), static_cast<double>(products.bytes.value()),
+          side_of(products.gemm), shape.tokens, shape.width};
+}
+
+/// The share of the GPU's rate that a product of that shape reaches.
+double share_of(double side, ProductShape shape, const description::GpuSpec& gpu) {
+  return shape.width > 0 && !gpu.products.empty() ? product_share(shape, gpu)
+                                                  : product_share(side, gpu);
+}
+
+/// The longer of their traffic and their arithmetic.
+double narrow_seconds(const NarrowKernel& narrow, const description::GpuSpec& gpu, double rate) {
+  const double share = share_of(narrow.side, {narrow.tokens, narrow.width}, gpu);
+  return std::max(seconds_of(narrow.bytes, gpu.memory_rate.value(), "gpu.memory_rate"),
+                  seconds_of(narrow.flops, rate * share, "gpu.compute"));
+}
+
+}  // namespace
+
+double product_side(const models::Operator& op) { return side_of(op.gemm); }
 
 ProductShape product_shape(const models::Operator& op) {
   const models::GemmShape& shape = op.gemm;
@@ -77,7 +104,7 @@ ProductShape product_shape(const models::Operator& op) {
              k = static_cast<double>(shape.k);
   if (op.function == models::OperatorFunction::product_weight_gradient)
     return {k, 2 / (1 / m + 1 / n)};  // it sums over tokens
-  return {m, 2 / (1 / n + 1 / k)};
+  return shape_of(shape);
 }
 
 KernelRate rate_of(const models::Operator& op) {
@@ -109,6 +136,7 @@ void add_shape(LoggedKernel& kernel, const models::Operator& op) {
   kernel.width = shape.width;
   kernel.module = begins_module(op.function);
   kernel.widened = static_cast<double>(op.widened.value());
+  kernel.narrow = narrow_kernel(op.narrow);
 }
 
 LoggedKernel kernel_of_pass(const models::Operator& op) {
@@ -167,17 +195,18 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
     return kernel.updated / gpu.adam->value() + gpu.launch.value();
   if (!included) {
     const bool reduces = kernel.rate == KernelRate::reduction && gpu.reduction;
-    seconds = seconds_of(kernel.bytes - kernel.widened,
+    seconds = seconds_of(kernel.bytes - kernel.widened - kernel.narrow.bytes,
                          (reduces ? *gpu.reduction : gpu.memory_rate).value(), "gpu.memory_rate");
   }
   if (kernel.matrix && kernel.flops > 0) {
-    const double share = kernel.width > 0 && !gpu.products.empty()
-                             ? product_share({kernel.tokens, kernel.width}, gpu)
-                             : product_share(kernel.side, gpu);
+    const double share = share_of(kernel.side, {kernel.tokens, kernel.width}, gpu);
     const double products = product_rate(kernel.rate, scenario);
     const double rate =
         kernel.rate == KernelRate::attention ? attention_rate(scenario) : products * share;
-    seconds = std::max(seconds, seconds_of(kernel.flops, rate, "gpu.compute"));
+    seconds =
+        std::max(seconds, seconds_of(kernel.flops - kernel.narrow.flops, rate, "gpu.compute"));
+    if (kernel.narrow.bytes > 0)
+      seconds += narrow_seconds(kernel.narrow, gpu, products) + gpu.launch.value();
   }
   if (kernel.widened > 0)  // a kernel of its own, that no rate of whole passes was measured with
     seconds +=

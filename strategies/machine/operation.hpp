@@ -48,6 +48,12 @@ enum class OperationKind : std::uint8_t {
 /// whatever the training's precision is.
 enum class KernelRate : std::uint8_t { usual, attention, reduction, fp8, bf16 };
 
+/// Products with the narrow matrices of adapters inside a kernel that has wider ones.
+struct NarrowKernel {
+  double flops = 0, bytes = 0;             ///< of those of the kernel
+  double side = 0, tokens = 0, width = 0;  ///< of one product, as LoggedKernel has them
+};
+
 /// One kernel of a batch, as the machine times and logs it.
 struct LoggedKernel {
   std::string_view name;
@@ -64,6 +70,7 @@ struct LoggedKernel {
   double tokens = 0;    ///< rows of its product that are tokens, and how wide its matrices are
   double width = 0;     ///< (product_shape); 0: as `side`
   bool module = false;  ///< a module's weights come before it
+  NarrowKernel narrow{};
 };
 
 /// When an operation ran. A machine without a clock gives zeros.

@@ -110,13 +110,6 @@ constexpr Rule training_rows[] = {
     {.path = "training.mlp_tiles",
      .holds =
          [](const Case& c) {
-           return c.training().mlp_tiles == 1 || !description::has_adapters(c.training().method);
-         },
-     .why = "this version has no adapters inside feed-forwards that go in tiles",
-     .hint = "write 1, or training.method full"},
-    {.path = "training.mlp_tiles",
-     .holds =
-         [](const Case& c) {
            return c.training().mlp_tiles == 1 ||
                   c.training().precision != description::Precision::fp8;
          },

@@ -318,6 +318,13 @@ INSTANTIATE_TEST_SUITE_P(Documents, Gradients,
                                          packed("packed_dropout", small_llama, 0.2)),
                          [](const auto& row) { return row.param.name; });
 
+/// The loss, too, has its logits in parts.
+Case in_tiles_and_chunks(const char* name, description::Training training) {
+  Case tiled = in_tiles(name, small_llama, true, std::move(training));
+  tiled.loss = description::LossKind::chunked;
+  return tiled;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Tiles, Gradients,
     testing::Values(in_tiles("gated", small_llama, true), in_tiles("unfused", small_llama, false),
@@ -326,7 +333,32 @@ INSTANTIATE_TEST_SUITE_P(
                     in_tiles("gate_and_up_in_one", small_phi3, true),
                     in_tiles("frozen_bottom", small_llama, true,
                              freezing({"embeddings", "layers.0"})),
-                    in_tiles("frozen_feed_forward", small_llama, true, freezing({"layers.1.mlp"}))),
+                    in_tiles("frozen_feed_forward", small_llama, true, freezing({"layers.1.mlp"})),
+                    in_tiles("norm_last", norm_last_opt, true),
+                    in_tiles("frozen_gate", small_llama, true, freezing({"gate_proj"})),
+                    in_tiles("frozen_down", gelu_llama, false, freezing({"down_proj"}))),
+    [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    TilesWithAdapters, Gradients,
+    testing::Values(in_tiles("gated", small_llama, true, adapters("all_linear", 6)),
+                    in_tiles("unfused", small_llama, false, adapters("all_linear", 2)),
+                    in_tiles("of_attention_alone", small_llama, true, adapters("attention", 6)),
+                    in_tiles("of_gate", small_llama, true, adapters("gate_proj", 6)),
+                    in_tiles("of_down", small_llama, false, adapters("down_proj", 6)),
+                    in_tiles("behind_biases", gelu_llama, true, adapters("all_linear", 3)),
+                    in_tiles("two_matrices", small_gpt2, true, adapters("all_linear", 3)),
+                    in_tiles("norm_last", norm_last_opt, true, adapters("all_linear", 3)),
+                    in_tiles("gate_and_up_in_one", small_phi3, true, adapters("all_linear", 3)),
+                    in_tiles("gate_and_up_in_one_unfused", small_phi3, false,
+                             adapters("gate_up_proj", 3)),
+                    in_tiles_and_chunks("chunked_loss", adapters("all_linear", 6)),
+                    in_tiles("dora", small_llama, true, dora("all_linear", 6)),
+                    in_tiles("dora_unfused", small_llama, false, dora("all_linear", 2)),
+                    in_tiles("dora_of_up", small_llama, true, dora("up_proj", 6)),
+                    in_tiles("dora_behind_biases", gelu_llama, true, dora("all_linear", 2)),
+                    in_tiles("dora_without_a_gate", small_opt, true, dora("all_linear", 3)),
+                    in_tiles("dora_of_one_matrix", small_phi3, true, dora("all_linear", 3))),
     [](const auto& row) { return row.param.name; });
 
 // Biases of what makes latents.

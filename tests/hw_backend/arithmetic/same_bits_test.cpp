@@ -14,7 +14,20 @@ struct Case {
   Attention attention;
   bool fused;
   Precision precision;
+  description::Training training = {};  ///< what is trained; else everything
+  std::uint64_t tiles = 1;              ///< of dense feed-forwards
 };
+
+/// Adapters with magnitudes, in fp32.
+description::Training wide_dora() {
+  description::Training training;
+  training.method = description::Method::lora;
+  training.lora.rank = 3;
+  training.lora.targets = {"all_linear"};
+  training.lora.dora = true;
+  training.lora.adapters = description::AdapterType::fp32;
+  return training;
+}
 
 class SameBits : public testing::TestWithParam<Case> {
  protected:
@@ -23,12 +36,14 @@ class SameBits : public testing::TestWithParam<Case> {
     workload.attention = GetParam().attention;
     workload.fused_kernels = GetParam().fused;
     workload.dropout = 0.1;
+    workload.mlp_tiles = GetParam().tiles;
+    workload.adapters = GetParam().training.lora.adapters;
     return workload;
   }
 };
 
 TEST_P(SameBits, ComeOutWhenALayersForwardRunsAgain) {
-  Executor run(GetParam().config, workload());
+  Executor run(GetParam().config, workload(), 0, GetParam().training);
   const Moment moment{3, 1, 0, 1};
   run.forward(moment);
   for (std::uint32_t layer = 0; layer < run.model().layers.size(); ++layer) {
@@ -49,7 +64,7 @@ TEST_P(SameBits, ComeOutWhenALayersForwardRunsAgain) {
 
 TEST_P(SameBits, ComeOutOfBuffersAtAnyAlignment) {
   const auto step = [&](std::size_t shift) {
-    Executor run(GetParam().config, workload(), shift);
+    Executor run(GetParam().config, workload(), shift, GetParam().training);
     const double loss = run.forward();
     run.backward();
     std::vector<std::vector<std::byte>> bytes;
@@ -68,7 +83,7 @@ TEST_P(SameBits, ComeOutOfBuffersAtAnyAlignment) {
 TEST_P(SameBits, MasksDifferBetweenMicroBatchesStepsRanksAndLayers) {
   models::Workload hidden = workload();
   hidden.attention = Attention::materialized;  // which keeps its mask in every model
-  Executor run(GetParam().config, hidden);
+  Executor run(GetParam().config, hidden, 0, GetParam().training);
   const auto masks = [&](Moment moment) {
     run.forward(moment);
     std::vector<std::vector<std::byte>> found;
@@ -93,6 +108,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"llama_fp32", small_llama, Attention::flash, true, Precision::fp32},
         Case{"llama_bf16", small_llama, Attention::flash, true, Precision::bf16_mixed},
         Case{"llama_fp16_unfused", small_llama, Attention::materialized, false, Precision::fp16},
+        Case{"llama_bf16_in_tiles", small_llama, Attention::flash, true, Precision::bf16_mixed,
+             wide_dora(), 5},
+        Case{"llama_fp16_unfused_in_tiles", small_llama, Attention::flash, false, Precision::fp16,
+             wide_dora(), 5},
         Case{"mixtral_bf16", small_mixtral, Attention::flash, true, Precision::bf16_mixed},
         Case{"qwen2_moe_fp16_unfused", small_qwen2_moe, Attention::materialized, false,
              Precision::fp16_mixed},

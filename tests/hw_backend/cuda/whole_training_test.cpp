@@ -129,6 +129,24 @@ TEST(OnCuda, TrainingWithSelectedColumnsOfTwoRanksEndsAsResidentTrainingDoes) {
   }
 }
 
+/// Of 8 tokens the last of three tiles has two.
+TEST(OnCuda, AdaptersInTilesEndAsResidentOnesDo) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  const Overrides tiles{"training.sequence=8", "training.lora.targets=all_linear",
+                        "training.mlp_tiles=3"};
+  const Overrides lora{"training.method=lora"};
+  const Overrides packed{"training.method=qlora", "training.lora.dora=true"};
+  const Overrides wide{"training.method=lora", "training.lora.dora=true",
+                       "training.lora.adapters=fp32"};
+  const Overrides trainings[] = {lora, packed, wide};
+  for (const Overrides& overrides : sampled(trainings)) {
+    SCOPED_TRACE(overrides.back());
+    expect_the_reference(devices,
+                         small_training("zero_infinity", joined(tiles, overrides), {.blocks = 1}));
+  }
+}
+
 /// Adapters with magnitudes, or beside matrices in 4 bits, and momenta that the CPU renews.
 TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
   const DevicesUnderTest devices = devices_under_test();

@@ -84,6 +84,8 @@ const Way stage_ways[] = {
      {"training.method=lora", "training.lora.targets=all_linear",
       "model.tie_word_embeddings=true"}},
     {"adapters_beside_4_bits", {"training.method=qlora", "training.lora.targets=all_linear"}},
+    {"adapters_in_tiles",
+     {"training.method=lora", "training.lora.targets=all_linear", "training.mlp_tiles=5"}},
 #ifndef SPILLWAY_SANITIZED
     {"fp32", {"training.precision=fp32"}},
     {"fp16_checked", {"training.precision=fp16_mixed", "strategy.overflow_check=fused"}},

@@ -24,6 +24,7 @@ struct Case {
   LossKind loss = LossKind::fused;
   bool fused_kernels = true;
   description::Training training = {};  ///< what is trained; else everything
+  std::uint64_t tiles = 1;              ///< of dense feed-forwards
 };
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
@@ -33,6 +34,7 @@ models::Workload workload_of(const Case& one, std::uint64_t ranks) {
   workload.dropout = one.dropout;
   workload.loss = one.loss;
   workload.fused_kernels = one.fused_kernels;
+  workload.mlp_tiles = one.tiles;
   workload.tensor = ranks;
   workload.sequence_parallel = one.sequence_parallel;
   return workload;
@@ -215,6 +217,12 @@ Case adapted(const char* name, const char* config, std::uint64_t ranks, bool seq
   return one;
 }
 
+/// Of 24 tokens the last of five tiles has fewer than the others.
+Case in_tiles(Case one) {
+  one.tiles = 5;
+  return one;
+}
+
 Case apart(Case one) {
   one.training.experts = description::ExpertLayout::separate;
   return one;
@@ -253,6 +261,11 @@ const Case cases[] = {
     adapted("adapters_sequence_parallel", odd_llama, 2, true),
     adapted("adapters_of_one_matrix", small_phi3, 2, true),
     adapted("adapters_inputs_first", small_gpt2, 4, false),
+    in_tiles({"llama_in_tiles", small_llama, 2, true}),
+    in_tiles(adapted("adapters_in_tiles", odd_llama, 2, false)),
+    in_tiles(adapted("adapters_in_tiles_sequence_parallel", odd_llama, 2, true)),
+    in_tiles(adapted("adapters_in_tiles_of_one_matrix", small_phi3, 2, false)),
+    in_tiles(adapted("adapters_in_tiles_inputs_first", small_gpt2, 4, true)),
 };
 INSTANTIATE_TEST_SUITE_P(On, TensorRanks, testing::ValuesIn(cases),
                          [](const auto& one) { return one.param.name; });
@@ -287,6 +300,11 @@ TEST(TrainingOnTensorRanks, EndsWhereTheReferenceDoes) {
       {"parallel.tensor=2", "training.method=lora", "training.lora.targets=all_linear",
        "training.learning_rate=0.01", "training.gradient_accumulation=2"},
       "adapters");
+  expect_the_reference(
+      "zero_infinity",
+      {"parallel.tensor=2", "training.method=lora", "training.lora.targets=all_linear",
+       "training.learning_rate=0.01", "training.mlp_tiles=3"},
+      "adapters_in_tiles");
   expect_the_reference("zero_infinity",
                        {"parallel.tensor=2", "parallel.sequence_parallel=true", experts[0],
                         experts[1], experts[2], experts[3]},

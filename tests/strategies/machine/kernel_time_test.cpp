@@ -74,6 +74,30 @@ TEST(ProductTable, CountsTheTokensOfAWeightsGradientThatAreSummed) {
   EXPECT_DOUBLE_EQ(product_shape(op).width, 1536);
 }
 
+// 1e12 of 1.1e12 FLOP at 100 TFLOP/s; products of rank 16 beside them, whose side of 15.9 reaches
+// 15.9 / 527.9 of what 2048 reaches, 0.8: 0.1e12 at 3.76 TFLOP/s, longer than 4 GB at 1 TB/s. Of
+// rank 1024 side 455 would reach 0.588: 1.7 ms, shorter than these 4 ms.
+TEST(NarrowProducts, TakeTheirTimeBesideTheWideOnes) {
+  description::Scenario scenario;
+  scenario.training.precision = description::Precision::bf16;
+  scenario.machine.gpu = card(512);
+  scenario.machine.gpu.compute["bf16"] = description::FlopsPerSecond(100e12);
+  scenario.machine.gpu.memory_rate = description::BytesPerSecond(1e12);
+  scenario.machine.gpu.launch = description::Seconds(1e-6);
+  models::Operator op;
+  op.function = models::OperatorFunction::tiled_feed_forward;
+  op.gemm = {1u << 20, 1u << 20, 1u << 20, 1};
+  op.flops = models::Flops(1.1e12);
+  op.bytes = models::Bytes(5'000'000'000);
+  op.narrow = {models::Flops(0.1e12), models::Bytes(4'000'000'000), {4096, 16, 4096}};
+  const double side = 1 / (2 / 4096.0 + 1 / 16.0);
+  const double share = side / (side + 512) / 0.8;
+  EXPECT_DOUBLE_EQ(kernel_seconds(kernel_of_pass(op), scenario),
+                   1e12 / 100e12 + 0.1e12 / (share * 100e12) + 2e-6);
+  op.narrow.gemm.n = 1024;
+  EXPECT_DOUBLE_EQ(kernel_seconds(kernel_of_pass(op), scenario), 0.01 + 4e9 / 1e12 + 2e-6);
+}
+
 TEST(ProductTable, TakesThePlaceOfTheHalfRateSize) {
   description::Scenario scenario;
   scenario.training.precision = description::Precision::fp16;

@@ -401,7 +401,6 @@ constexpr Breaks of_updates[] = {
        s.training.optimizer = OptimizerKind::adam8bit;
        s.training.optimizer_state = StateWidth::bf16;
      }},
-    {"resident", [](Scenario& s) { s.training.mlp_tiles = 2, with_adapters(s); }},
     {"resident", [](Scenario& s) { s.training.mlp_tiles = 1'000'000; }},
     {"resident",
      [](Scenario& s) { s.training.mlp_tiles = 2, s.training.precision = Precision::fp8; }},
