@@ -62,7 +62,8 @@ bool goes_stage_by_stage(const Scenario& scenario) {
 ///           Megatron-Bridge, PEFT: LoRA and DoRA beside all kinds of ranks, of bf16 matrices
 RunsWith of_adapters_on_model_ranks(const Scenario& scenario) {
   const description::Parallel& parallel = scenario.parallel;
-  if (parallel.tensor == 1 && parallel.pipeline == 1) return {"Axolotl", true};
+  const bool fp8 = scenario.training.precision == description::Precision::fp8;
+  if (parallel.tensor == 1 && parallel.pipeline == 1 && !fp8) return {"Axolotl", true};
   const bool narrow = scenario.training.lora.base != description::BaseType::bf16;
   if (narrow || parallel.splits_backward()) return {nobody, false};
   return {"Megatron-Bridge", true};
@@ -104,7 +105,10 @@ RunsWith trainer(const Scenario& scenario) {
   if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1)
     return of_model_ranks(scenario);
   const bool sharded = parallel.data > 1 && parallel.zero_stage > 0;
-  if (scenario.training.precision == description::Precision::fp8)
+  const bool fp8 = scenario.training.precision == description::Precision::fp8;
+  // whose adapters stay in the type of the weights beside Transformer Engine's products
+  if (fp8 && description::has_adapters(scenario.training.method)) return {"Megatron-Bridge", true};
+  if (fp8)
     return {sharded ? "PyTorch (FSDP) with Transformer Engine" : "PyTorch with Transformer Engine",
             true};
   // DeepSpeed has no configuration for saved tensors that wait in host memory

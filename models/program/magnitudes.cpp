@@ -29,7 +29,8 @@ TensorId weight_norms(Tape& tape, const std::string& name, const AdaptedProduct&
   Operator& op =
       tape.add(name + ".weight_norms", OperatorFunction::weight_norms, std::move(operands));
   for (const Linear* read : {&product.weights, &product.adapters.down, &product.adapters.up})
-    add_copies(tape, op, *read);
+    if (!tape.in_fp8(read->matrices.front()))  // whose norms are those of what it was made of
+      add_copies(tape, op, *read);
   Bytes scratch;
   for (const std::uint32_t matrix : product.weights.matrices) {
     const NormCost cost = norm_cost(tape.model(), tape.tensors(), tape.element(), matrix,

@@ -104,13 +104,15 @@ bool drops_hidden(const Tape& tape) {
 
 namespace {
 
-/// Copies that stay until the weights change.
+/// Copies that stay until the weights change: transposed ones too, for the gradient of what the
+/// layer reads, where there is a backward.
 void quantize_weights(Tape& tape, std::string_view name, const Linear& weights) {
+  const bool transposes = tape.workload().fp8.transposes && tape.goes_back();
   std::vector<Operand> operands;
   Bytes written;
   for (const std::uint32_t matrix : weights.matrices) {
     operands.push_back({matrix, Access::read});
-    written += Bytes(tape.elements_of(matrix) * (tape.workload().fp8.transposes ? 2 : 1));
+    written += Bytes(tape.elements_of(matrix) * (transposes ? 2 : 1));
   }
   Operator& op = tape.add(std::string(name) + ".weights_fp8", OperatorFunction::quantize_weights,
                           std::move(operands));

@@ -75,6 +75,8 @@ class Tape {
   /// `step` will append the backward of what was just added.
   void on_backward(std::function<void()> step);
 
+  /// The layer that is recorded has a backward.
+  bool goes_back() const { return layer_ >= first_trained_; }
   TensorId weight(std::uint32_t index) const { return index; }
   bool trains(std::uint32_t index) const { return !model_.weights[index].frozen; }
   /// Kernels that read the weight widen or narrow it first: bytes of the copy, else 0.
@@ -145,7 +147,6 @@ class Tape {
   void add_tensors(TensorRole role, const char* suffix,
                    const std::function<std::optional<NumberFormat>(std::uint32_t)>& format);
   std::uint64_t elements_of(const WeightTensor& weight) const;
-  bool goes_back() const { return layer_ >= first_trained_; }
   void add_updates();
   void orthogonalize(Operator& update, const WeightTensor& weight);
   void rescale_by_factors(Operator& update, const WeightTensor& weight);

@@ -16,7 +16,8 @@ namespace spillway::description {
 ///   fp8  as bf16_mixed, but matrix products of blocks multiply 8-bit copies: E4M3 of weights and
 ///        inputs, E5M2 of the gradients of outputs, a scale for each tensor. Source  Micikevicius
 ///        et al.: FP8 Formats for Deep Learning (2022), 3; Transformer Engine, fp8_autocast with
-///        DelayedScaling and Format.HYBRID
+///        DelayedScaling and Format.HYBRID; of adapters, which multiply in 16 bits,
+///        Megatron-Bridge, peft/lora_layers.py
 enum class Precision { fp16_mixed, bf16_mixed, fp16, bf16, fp32, fp8 };
 template <>
 inline constexpr auto names_of<Precision> = in_order("fp16_mixed", "bf16_mixed", "fp16", "bf16",

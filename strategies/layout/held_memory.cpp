@@ -24,11 +24,12 @@ void hold_fp8(HeldMemory& held, const Job& job) {
   const description::Training& training = job.scenario.training;
   if (training.precision != description::Precision::fp8) return;
   const bool kept = training.fp8.weight_copies == description::WeightCopies::kept;
-  const std::uint64_t copies = !kept ? 0 : training.fp8.transposes ? 2 : 1;
   std::uint64_t bytes = 0;
   for (std::uint32_t index = 0; index < job.model.weights.size(); ++index) {
     const models::WeightTensor& weight = job.model.weights[index];
     if (!weight.multiplies_in_block() || !job.holds(index)) continue;
+    const bool goes_back = job.program.layers[weight.layer].goes_back();
+    const std::uint64_t copies = !kept ? 0 : training.fp8.transposes && goes_back ? 2 : 1;
     bytes +=
         copies * job.elements(index) + scaled * fp32_numbers.bytes(history + scale_and_inverse);
   }

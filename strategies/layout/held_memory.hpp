@@ -23,8 +23,9 @@ class HeldMemory {
 };
 
 struct Job;
-/// Of precision fp8: 8-bit copies of weights that stay on the GPU, and of each matrix scales and
-/// the latest maxima of what is multiplied: weight, input, output and both gradients.
+/// Of precision fp8: 8-bit copies of weights that stay on the GPU, frozen ones too, with transposed
+/// copies where their layer has a backward; and of each matrix scales and the latest maxima of what
+/// is multiplied: weight, input, output and both gradients.
 ///   Source  Transformer Engine, DelayedScaling(amax_history_len=1024), fp8_meta of a module
 void hold_fp8(HeldMemory& held, const Job& job);
 /// Where a process of its own updates (optimizer.roll_back): pinned memory gives it a context on

@@ -36,10 +36,10 @@ double product_share(ProductShape shape, const description::GpuSpec& gpu);
 
 /// What a kernel takes on the scenario's GPU: the longer of its products and its memory traffic,
 /// and its launch. Before it packed weights are widened, by a kernel of its own at
-/// `gpu.memory_rate`; products with narrow matrices that it has inside come beside its own: the
-/// longer of their arithmetic and their traffic, and a launch. An update by Adam goes at
-/// `gpu.adam`, attention at `gpu.attention` and a reduction at `gpu.reduction` where the machine has
-/// them.
+/// `gpu.memory_rate`; products with narrow matrices that it has inside come beside its own, with a
+/// launch: the longer of their arithmetic and their traffic. An update by Adam goes at
+/// `gpu.adam`, attention at `gpu.attention` and a reduction at `gpu.reduction` where the machine
+/// has them.
 ///   Throws  ScenarioError: no compute rate; InternalError: no memory rate
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);
 

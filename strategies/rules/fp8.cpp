@@ -51,13 +51,19 @@ constexpr Rule rows[] = {
          },
      .hint = "add its rate (of a card that multiplies in 8 bits: Ada, Hopper or later), or train "
              "in bf16_mixed"},
-    {.path = "training.precision",
+    {.path = "training.lora.base",
      .holds =
          [](const Case& c) {
-           return !is_fp8(c) || !description::has_adapters(c.training().method);
+           return !is_fp8(c) || !description::has_adapters(c.training().method) ||
+                  c.training().lora.base == description::BaseType::bf16;
          },
-     .why = "adapters beside products in 8 bits are not part of this version",
-     .hint = "write bf16_mixed, or training.method full"},
+     .why =
+         [](const Case& c) {
+           return fmt::format(
+               "8-bit copies of matrices that lie in {} are not part of this version",
+               name_of(c.training().lora.base));
+         },
+     .hint = "write \"bf16\" and training.method lora, or training.precision bf16_mixed"},
     {.path = "parallel.sequence_parallel",
      .holds = [](const Case& c) { return !is_fp8(c) || !c.parallel().sequence_parallel; },
      .why = "a gather of 8-bit inputs is not part of this version",

@@ -128,6 +128,11 @@ TEST(RunsWith, WhoTrainsAdaptersOfRanksThatShareAModel) {
   EXPECT_EQ(who({qlora, stages}), "Transformers with device_map auto");
   EXPECT_EQ(who({stages, several, in_turn}), "Transformers with device_map auto");
   EXPECT_EQ(who({qlora, "parallel.context=2"}), "Axolotl");
+  EXPECT_EQ(who({lora, "parallel.context=2", "training.mlp_tiles=4"}), "Axolotl");
+  const std::string fp8 = "training.precision=fp8", rate = "machine.gpu.compute.fp8=300 TFLOPS";
+  EXPECT_EQ(who({fp8, rate}), "PyTorch with Transformer Engine");
+  EXPECT_EQ(who({fp8, rate, lora}), "Megatron-Bridge");
+  EXPECT_EQ(who({fp8, rate, lora, "parallel.context=2"}), "Megatron-Bridge");
 }
 
 TEST(RunsWith, EverySystemOfTheCatalogueHasAnAnswer) {

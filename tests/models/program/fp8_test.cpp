@@ -1,3 +1,4 @@
+#include "models/architecture/adapters.hpp"
 #include "models/program/check.hpp"
 #include "models/program/step_program.hpp"
 #include "tests/models/configs.hpp"
@@ -96,6 +97,78 @@ TEST(Fp8, CopiesAnInputOnceForAllThatReadIt) {
   }
   EXPECT_EQ(copies, 2u * 4);
   EXPECT_EQ(narrow, 2u * 7);
+}
+
+description::Training adapters(bool dora = false) {
+  description::Training training;
+  training.method = description::Method::lora;
+  training.lora.rank = 4;
+  training.lora.targets = {description::all_linear_targets};
+  training.lora.dora = dora;
+  return training;
+}
+
+// A frozen base has products of 8-bit copies both ways, and none for its weights: of what it reads,
+// and of the gradient of its output, no transposed copy is made, of its weights one is. Adapters
+// read and save what they do beside 16-bit products.
+TEST(Fp8, OfAFrozenBaseHasNoWeightGradientsBesideAdaptersOf16Bits) {
+  const Model model = as_trained(from_config(tiny_llama), adapters());
+  const StepProgram program = build_step_program(model, workload());
+  constexpr std::uint64_t weights = 64 * 96, inputs = 16 * 96, outputs = 16 * 64, between = 16 * 4;
+  EXPECT_EQ(bytes_of(program, "ffn.down.weights_fp8"), weights * (2 + 1 + 1));
+  EXPECT_EQ(bytes_of(program, "ffn.down.fp8"), inputs * (2 + 1));
+  EXPECT_EQ(bytes_of(program, "ffn.down"), inputs + weights + 2 * outputs);
+  EXPECT_EQ(bytes_of(program, "ffn.down.gradient_fp8"), outputs * (2 + 1));
+  EXPECT_TRUE(named(program, "ffn.down").fp8 && named(program, "ffn.down.dgrad").fp8);
+  EXPECT_EQ(bytes_of(program, "ffn.down.adapter_down"), 2 * (inputs + 4 * 96 + between));
+  std::size_t narrow = 0, graded = 0;
+  for (const Operator& one : program.operators) {
+    narrow += one.fp8;
+    graded += one.function == OperatorFunction::product_weight_gradient;
+    EXPECT_FALSE(one.fp8 && one.name.find("adapter") != std::string::npos) << one.name;
+  }
+  EXPECT_EQ(narrow, 2u * 7 * 2);  // forward and the gradient of the input
+  EXPECT_EQ(graded, 2u * 7 * 2);  // of A and of B
+  const StepProgram wide = build_step_program(model, workload(Precision::bf16_mixed));
+  EXPECT_EQ(saved_bytes(program, 1), saved_bytes(wide, 1));
+  EXPECT_EQ(program.forward_flops(), wide.forward_flops());
+}
+
+// Norms of rows are those of the weight itself, which nobody copies for them.
+TEST(Fp8, LeavesTheNormsOfMagnitudesIn16Bits) {
+  const Model model = as_trained(from_config(tiny_llama), adapters(true));
+  for (const WeightCopies copies : {WeightCopies::kept, WeightCopies::per_use}) {
+    Workload w = workload();
+    w.fp8.weight_copies = copies;
+    const StepProgram program = build_step_program(model, w);
+    const StepProgram wide = build_step_program(model, workload(Precision::bf16_mixed));
+    const Operator& norms = named(program, "ffn.down.weight_norms");
+    EXPECT_EQ(norms.bytes, named(wide, "ffn.down.weight_norms").bytes);
+    EXPECT_EQ(norms.workspace, named(wide, "ffn.down.weight_norms").workspace);
+  }
+}
+
+TEST(Fp8, OfLayersWithoutABackwardHasNoTransposedCopies) {
+  description::Training training;
+  training.method = description::Method::frozen;
+  training.frozen = {"embeddings", "layers.0"};
+  const StepProgram program =
+      build_step_program(as_trained(from_config(tiny_llama), training), workload());
+  EXPECT_EQ(bytes_of(program, "ffn.down.weights_fp8"), 64u * 96 * (2 + 1));
+}
+
+TEST(Fp8, KeepsThePromisesOfAStepProgramBesideAdapters) {
+  for (const char* config : {tiny_gpt2, tiny_llama, tiny_bert, tiny_t5, tiny_mixtral})
+    for (const WeightCopies copies : {WeightCopies::kept, WeightCopies::per_use})
+      for (const bool dora : {false, true})
+        for (const std::uint64_t tensor : {1, 2}) {
+          if (dora && tensor > 1) continue;
+          Workload w = workload();
+          w.fp8.weight_copies = copies;
+          w.tensor = tensor;
+          const Model model = as_trained(from_config(config), adapters(dora));
+          EXPECT_NO_THROW(check(build_step_program(model, w))) << config << " " << tensor;
+        }
 }
 
 TEST(Fp8, KeepsThePromisesOfAStepProgram) {

@@ -154,7 +154,7 @@ TEST(AdaptersInTiles, KeepThePromisesOfAStepProgram) {
           EXPECT_NO_THROW(check(program_of(config, adapters(dora, base, type)))) << config;
 }
 
-// A residual passes its gradient to a feed-forward and to what that reads, where no norm is between.
+// A residual passes its gradient to a feed-forward and to what that reads where no norm is between.
 TEST(Tiles, BehindWhichANormComesKeepThePromisesOfAStepProgram) {
   for (const char* config : {tiny_bert, narrow_opt})
     EXPECT_NO_THROW(check(program_of(config, Training()))) << config;

@@ -53,6 +53,7 @@ inline constexpr Breaks of_fp8[] = {
     {"resident",
      [](Scenario& s) {
        with_adapters(s);
+       s.training.lora.base = BaseType::int8;
        s.training.precision = Precision::fp8;
      }},
     {"resident",

@@ -65,9 +65,30 @@ TEST(Fp8, KeepsNoCopiesOfWeightsThatComeAndGo) {
   }
 }
 
+const Overrides lora{"training.method=lora", "training.lora.targets=all_linear"};
+
+// A frozen matrix goes back through its transposed copy, too; adapters have none, and gradients and
+// states as in 16 bits.
+TEST(Fp8, KeepsTwoCopiesOfAFrozenBase) {
+  const description::Scenario scenario = training("resident", "fp8", lora);
+  const Blocks blocks(model_of(scenario));
+  const result::PeakBytes narrow = count(scenario).result.gpu;
+  EXPECT_EQ(at_peak(narrow, "weight_copies"), 2 * blocks.parameters + blocks.matrices * scales);
+  const result::PeakBytes wide = count(training("resident", "bf16_mixed", lora)).result.gpu;
+  for (const char* purpose : {"weights", "gradients", "optimizer_states"})
+    EXPECT_EQ(at_peak(narrow, purpose), at_peak(wide, purpose)) << purpose;
+  // of two equal blocks the lower one has no backward
+  const description::Scenario lower =
+      training("resident", "fp8",
+               {"training.method=frozen", R"(training.frozen=["embeddings","layers.0"])"});
+  EXPECT_EQ(at_peak(count(lower).result.gpu, "weight_copies"),
+            (1 + 2) * blocks.parameters / 2 + blocks.matrices * scales);
+}
+
 /// What fp8 adds to a step of bf16_mixed.
-double longer_s(std::uint64_t micro_batches) {
-  const Overrides some{"training.gradient_accumulation=" + std::to_string(micro_batches)};
+double longer_s(std::uint64_t micro_batches, const Overrides& method = {}) {
+  Overrides some{"training.gradient_accumulation=" + std::to_string(micro_batches)};
+  some.insert(some.end(), method.begin(), method.end());
   return simulate(training("resident", "fp8", some)).step_time_s -
          simulate(training("resident", "bf16_mixed", some)).step_time_s;
 }
@@ -92,6 +113,40 @@ TEST(Fp8, HalvesTheProductsAndMakesCopies) {
   EXPECT_NEAR(once, of_a_step + of_a_micro_batch - saved, 1e-6 * saved);
   EXPECT_LT(once, 0);
   EXPECT_NEAR(longer_s(2), of_a_step + 2 * (of_a_micro_batch - saved), 1e-6 * saved);
+}
+
+// Of a frozen base two products a matrix take half of the time, and what they read has one copy:
+// read in 2 B, written in 1. What an adapter multiplies takes what it takes in 16 bits.
+TEST(Fp8, BesideAdaptersHalvesTheProductsOfTheBase) {
+  const description::Scenario scenario = training("resident", "fp8", lora);
+  const models::Model model = model_of(scenario);
+  const models::Architecture& a = model.architecture;
+  const Blocks blocks(model);
+  const double tokens =
+      static_cast<double>(scenario.training.micro_batch * scenario.training.sequence);
+  const double saved = 2 * 2 * tokens * static_cast<double>(blocks.parameters) / 1e9 / 2;
+  const auto copied = static_cast<double>(
+      a.layers * (2 * a.hidden + a.attention_width() + a.ffn +  // inputs
+                  a.query_width() + 2 * a.kv_width() + 2 * a.hidden + 2 * a.ffn));
+  const double of_a_micro_batch = 3 * tokens * copied / 1e9;
+  const double of_a_step = 4 * static_cast<double>(blocks.parameters) / 1e9;
+  EXPECT_NEAR(longer_s(1, lora), of_a_step + of_a_micro_batch - saved, 1e-6 * saved);
+  EXPECT_NEAR(longer_s(2, lora), of_a_step + 2 * (of_a_micro_batch - saved), 1e-6 * saved);
+}
+
+TEST(Fp8, BesideAdaptersRunsWhereverTheyDo) {
+  std::size_t ran = 0;
+  for (const char* system : {"resident", "zero_offload", "zero_infinity", "memascend", "ssdtrain"})
+    for (const char* dora : {"false", "true"}) {
+      SCOPED_TRACE(std::string(system) + " " + dora);
+      Overrides more = lora;
+      more.push_back(std::string("training.lora.dora=") + dora);
+      const description::Scenario scenario = training(system, "fp8", more);
+      EXPECT_TRUE(count(scenario).result.feasible());
+      EXPECT_TRUE(simulate(scenario).feasible());
+      ++ran;
+    }
+  EXPECT_EQ(ran, 10u);
 }
 
 // Made for each of three uses: the weight is read in 2 B, its copy written and read in 1 B; what
