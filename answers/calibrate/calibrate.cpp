@@ -95,36 +95,55 @@ struct OtherStep {
   text::Text words;                ///< with both numbers
 };
 
+/// Samples of a step as a log has them.
+struct LoggedSamples {
+  double samples = 0;
+  double less = 0, more = 0;  ///< shares by which it may say fewer, or more, than there are
+  bool is_by_stamps = false;
+};
+
+std::optional<LoggedSamples> samples_of(const evidence::LoggedRun& run) {
+  constexpr double alike = 0.05;  // rates are of some steps
+  if (run.batch) return LoggedSamples{*run.batch};
+  if (!run.samples_per_s) return {};
+  if (run.step_s) {
+    const double slack = alike + run.step_rounding + run.samples_rounding;
+    return LoggedSamples{*run.step_s * *run.samples_per_s, slack, slack};
+  }
+  if (!run.stamped_step_s) return {};
+  constexpr double between = 0.33;  // data loading and logging, which the rate leaves out
+  return LoggedSamples{*run.stamped_step_s * *run.samples_per_s, alike, between, true};
+}
+
 /// Nothing where the log does not say, or the same.
 std::optional<OtherStep> other_step(const evidence::LoggedRun& run, const Predicted& predicted) {
-  constexpr double alike = 0.05;  // rates are of some steps
   const description::Training& training = predicted.scenarios[0].training;
   const double own = samples_of(predicted);
   const auto say = [&](const char* pattern, double logged, double of_scenario) {
     return text::filled(pattern,
                         {run.program, text::plain(std::round(logged)), text::plain(of_scenario)});
   };
-  std::optional<double> samples = run.batch;
-  double slack = 0;
-  if (!samples && run.step_s && run.samples_per_s) {
-    samples = *run.step_s * *run.samples_per_s;
-    slack = alike + run.step_rounding + run.samples_rounding;
-  }
-  if (samples && std::abs(*samples - own) > slack * own)
-    return OtherStep{true, say("a step of {} has {} samples, and one of the scenario {}: set "
-                               "training.micro_batch and training.gradient_accumulation so that "
-                               "they agree",
-                               *samples, own)};
+  const auto logged = samples_of(run);
+  if (logged &&
+      (logged->samples < (1 - logged->less) * own || logged->samples > (1 + logged->more) * own))
+    return OtherStep{true, say(logged->is_by_stamps
+                                   ? "a step of {} has about {} samples by the times of its "
+                                     "lines, and one of the scenario {}: set training.micro_batch "
+                                     "and training.gradient_accumulation so that they agree"
+                                   : "a step of {} has {} samples, and one of the scenario {}: "
+                                     "set training.micro_batch and "
+                                     "training.gradient_accumulation so that they agree",
+                               logged->samples, own)};
   const auto accumulation = static_cast<double>(training.gradient_accumulation);
   if (run.accumulation && *run.accumulation != accumulation)
-    return OtherStep{!samples, say("a step of {} has {} micro-batches, and one of the scenario {}: "
-                                   "set training.gradient_accumulation so that they agree",
-                                   *run.accumulation, accumulation)};
+    return OtherStep{!logged, say("a step of {} has {} micro-batches, and one of the scenario {}: "
+                                  "set training.gradient_accumulation so that they agree",
+                                  *run.accumulation, accumulation)};
   const auto micro_batch = static_cast<double>(training.micro_batch);
   if (run.micro_batch && *run.micro_batch != micro_batch)
-    return OtherStep{!samples, say("a micro-batch of {} has {} samples, and one of the scenario "
-                                   "{}: set training.micro_batch so that they agree",
-                                   *run.micro_batch, micro_batch)};
+    return OtherStep{!logged, say("a micro-batch of {} has {} samples, and one of the scenario "
+                                  "{}: set training.micro_batch so that they agree",
+                                  *run.micro_batch, micro_batch)};
   return {};
 }
 

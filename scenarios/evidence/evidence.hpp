@@ -60,9 +60,12 @@ struct LoggedRun {
   std::optional<double> gpu_bytes;   ///< most that one GPU's allocator gave out
   std::optional<double> host_bytes;  ///< most that the node used, all programs together
   std::vector<std::pair<std::string, double>> phases_s;  ///< as the program names them
-  std::optional<double> batch;                           ///< samples of a step, of all ranks
-  std::optional<double> micro_batch;                     ///< samples that a GPU takes at once
-  std::optional<double> accumulation;                    ///< micro-batches of a step
+  /// From one step to the next by the times at which its lines were written: with data loading and
+  /// all else that the program's rates and timers leave out.
+  std::optional<double> stamped_step_s;
+  std::optional<double> batch;         ///< samples of a step, of all ranks
+  std::optional<double> micro_batch;   ///< samples that a GPU takes at once
+  std::optional<double> accumulation;  ///< micro-batches of a step
   /// Shares by which step_s and samples_per_s may be off, since the program rounds what it prints.
   double step_rounding = 0, samples_rounding = 0;
 };

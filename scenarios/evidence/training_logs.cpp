@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <ctime>
 #include <map>
 
 namespace spillway::evidence {
@@ -115,12 +117,77 @@ std::optional<double> micro_batches_of_a_step(std::string_view line) {
   return each >= 1 && each == std::floor(each) ? std::optional(each) : std::nullopt;
 }
 
+/// What DeepSpeed prints of its configuration, a line a key ("train_batch_size ............. 64"),
+/// and once more as JSON.
+///   Source  DeepSpeed runtime/config.py, DeepSpeedConfig.print
+std::optional<double> configured(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = line.substr(at + key.size());
+  const std::size_t value = rest.find_first_not_of(" .\":");
+  return value == 0 || value == std::string_view::npos ? std::nullopt
+                                                       : number_after(rest.substr(value), "");
+}
+
+/// "[2026-11-20 09:02:01,331]", in seconds.
+std::optional<double> stamp_of(std::string_view line) {
+  for (std::size_t at = line.find('['); at != std::string_view::npos; at = line.find('[', at + 1)) {
+    std::tm time{};
+    int thousandths = 0;
+    const std::string stamp(line.substr(at, 25));
+    if (std::sscanf(stamp.c_str(), "[%4d-%2d-%2d %2d:%2d:%2d,%3d]", &time.tm_year, &time.tm_mon,
+                    &time.tm_mday, &time.tm_hour, &time.tm_min, &time.tm_sec, &thousandths) != 7)
+      continue;
+    time.tm_year -= 1900;
+    time.tm_mon -= 1;
+    return static_cast<double>(timegm(&time)) + 1e-3 * thousandths;
+  }
+  return {};
+}
+
+/// How long a step takes by the times at which lines with counts of steps were written.
+class StampedSteps {
+ public:
+  void add(std::string_view line, Series& told) {
+    const auto step = number_after(line, "global_step=");
+    const auto time = step ? stamp_of(line) : std::nullopt;
+    if (!time) return;
+    if (time_ && *step > step_ && *time > *time_)
+      told.add("stamped", (*time - *time_) / (*step - step_));
+    step_ = *step;
+    time_ = time;
+  }
+
+ private:
+  double step_ = 0;
+  std::optional<double> time_;
+};
+
+void add_batch(std::string_view line, Series& told) {
+  told.add("batch", configured(line, "train_batch_size"));
+  told.add("batch",
+           number_after(line, "Total train batch size (w. parallel, distributed & accumulation)"));
+  told.add("micro-batch", configured(line, "train_micro_batch_size_per_gpu"));
+  told.add("accumulation", configured(line, "gradient_accumulation_steps"));
+}
+
+/// A pipeline tells its steps. Elsewhere rates count them whole, and timers what they are set
+/// around: the forward passes, backward passes and updates.
+std::optional<double> step_of_deepspeed(const Series& told, const Series& phases) {
+  if (told.has("step")) return told.middle("step");
+  const auto batch = told.middle("batch");
+  const auto rate = told.middle("samples");
+  if (!rate || *rate <= 0) return step_of(phases);
+  return batch ? std::optional(*batch / *rate) : std::nullopt;
+}
+
 }  // namespace
 
 void read_deepspeed_log(std::string_view text, Evidence& into) {
   into.kind = "log of DeepSpeed";
   Series told, phases;
   PipelineSteps pipeline;
+  StampedSteps stamped;
   for (const std::string_view line : lines_of(text)) {
     pipeline.add(line, told);
     const auto running = number_after(line, "RunningAvgSamplesPerSec");
@@ -134,15 +201,20 @@ void read_deepspeed_log(std::string_view text, Evidence& into) {
     if (line.find("CPU Virtual Memory") != std::string_view::npos)
       told.add("host", times(number_after(line, "used"), gibibyte));
     add_phases(line, phases);
+    add_batch(line, told);
+    stamped.add(line, told);
     told.add("micro-batches", micro_batches_of_a_step(line));
   }
   LoggedRun run;
   run.program = "DeepSpeed";
-  run.accumulation = told.middle("micro-batches");
+  run.batch = told.middle("batch");
+  run.micro_batch = told.middle("micro-batch");
+  run.accumulation = told.middle(told.has("accumulation") ? "accumulation" : "micro-batches");
+  run.stamped_step_s = told.middle("stamped");
   run.samples_per_s = told.middle("samples");
   run.gpu_bytes = told.most("gpu");
   run.host_bytes = told.most("host");
-  run.step_s = told.has("step") ? told.middle("step") : step_of(phases);
+  run.step_s = step_of_deepspeed(told, phases);
   run.logged = std::max({told.count("samples"), told.count("step"), phases.count("step"),
                          phases.count("step_microstep"), told.count("gpu")});
   put_phases(phases, run, pipeline.each());

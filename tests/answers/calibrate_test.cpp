@@ -333,6 +333,39 @@ TEST(Calibration, CallsNothingLoggedThatNoLogSays) {
               IsEmpty());
 }
 
+// Timers leave out data loading and Python: what they add up to is no step, and says nothing of its
+// samples. The times of the lines do.
+TEST(Calibration, TakesAStepOfDeepSpeedByItsRateAndNotByItsTimers) {
+  const auto line = [](const std::string& time, const std::string& counts) {
+    return "[2026-11-20 " + time + "] [INFO] [timer.py:264:stop] epoch=0/" + counts +
+           ", RunningAvgSamplesPerSec=1.309, CurrSamplesPerSec=1.309\n";
+  };
+  const std::string timers =
+      "time (ms) | fwd: 8960.11 | bwd: 30400.02 | bwd_inner: 30390.00 | step: 5020.0\n";
+  const std::string first = line("09:00:00,000", "micro_step=160/global_step=10") + timers;
+  const std::string log = first + line("09:08:09,000", "micro_step=320/global_step=20") + timers;
+  const std::vector<std::string> own{"training.micro_batch=4", "training.gradient_accumulation=16"};
+  for (const std::string& told : {first, log}) {
+    const answer::Calibration answer = beside(told, own);
+    EXPECT_THAT(answer.files.at(0).notes, IsEmpty());
+    const answer::LoggedNumber step = answer.runs.at(0).numbers.at(0);
+    EXPECT_EQ(step.what, "64 samples at this rate");
+    EXPECT_NEAR(step.logged, 48.9, 0.01);
+    EXPECT_TRUE(step.before && step.after);
+    EXPECT_THAT(answer.runs.at(0).phases, SizeIs(4));
+  }
+  // Data loading that takes a quarter of a step makes no other samples.
+  EXPECT_THAT(notes_beside(first + line("09:10:11,000", "micro_step=320/global_step=20"), own),
+              IsEmpty());
+  const std::vector<std::string> half{"training.micro_batch=2",
+                                      "training.gradient_accumulation=16"};
+  EXPECT_THAT(notes_beside(log, half),
+              testing::Contains(HasSubstr("has about 64 samples by the times of its lines, and "
+                                          "one of the scenario 32")));
+  EXPECT_THAT(notes_beside("[INFO]   train_batch_size ............. 64\n" + first, half),
+              testing::Contains(HasSubstr("has 64 samples, and one of the scenario 32")));
+}
+
 // How fast samples go through and what they take follow the micro-batch: of another one no
 // prediction stands beside them.
 TEST(Calibration, PredictsNothingBesideALogOfAnotherBatch) {

@@ -84,5 +84,72 @@ TEST(Evidence, OfDeepSpeedAreItsMicroBatches) {
   EXPECT_FALSE(accumulation("epoch=1/micro_step=80/global_step=20"));  // counted anew
 }
 
+const std::string timers =
+    "[2026-11-20 09:02:01,330] [INFO] [logging.py:96:log_dist] [Rank 0] time (ms) | fwd: 8960.11 | "
+    "bwd: 30400.02 | bwd_inner: 30390.00 | step: 5020.0\n";
+
+std::string deepspeed_rate(const std::string& stamp, const std::string& counts) {
+  return "[" + stamp + "] [INFO] [timer.py:264:stop] epoch=0/" + counts +
+         ", RunningAvgSamplesPerSec=1.309, CurrSamplesPerSec=1.309, MaxMemAllocated=16.25GB\n";
+}
+
+// Timers stand around three calls; a step has data loading and the trainer's Python besides.
+TEST(Evidence, OfDeepSpeedIsNoStepThatItsTimersAlonePutTogether) {
+  const std::string line =
+      deepspeed_rate("2026-11-20 09:02:01,331", "micro_step=160/global_step=10");
+  const LoggedRun run = read(timers + line).runs.at(0);
+  EXPECT_FALSE(run.step_s);
+  EXPECT_FALSE(run.batch);
+  EXPECT_FALSE(run.stamped_step_s);
+  EXPECT_EQ(run.samples_per_s, 1.309);
+  EXPECT_EQ(run.accumulation, 16.0);
+  ASSERT_EQ(run.phases_s.size(), 4u);
+  EXPECT_NEAR(run.phases_s[0].second, 8.96011, 1e-9);
+  // Without a rate there is nothing else.
+  EXPECT_NEAR(read(timers).runs.at(0).step_s.value(), 44.38013, 1e-9);
+}
+
+TEST(Evidence, OfDeepSpeedAreStepsByTheTimesOfItsLines) {
+  const std::string log =
+      deepspeed_rate("2026-11-20 23:51:51,500", "micro_step=160/global_step=10") + timers +
+      deepspeed_rate("2026-11-21 00:00:00,500", "micro_step=320/global_step=20");
+  const LoggedRun run = read(log).runs.at(0);
+  EXPECT_NEAR(run.stamped_step_s.value(), 48.9, 1e-6);
+  EXPECT_FALSE(run.step_s);
+  // A run that was begun again counts from its own start.
+  const LoggedRun again =
+      read(log + deepspeed_rate("2026-11-21 09:00:00,000", "micro_step=160/global_step=10"))
+          .runs.at(0);
+  EXPECT_NEAR(again.stamped_step_s.value(), 48.9, 1e-6);
+}
+
+TEST(Evidence, OfDeepSpeedIsTheBatchOfItsConfiguration) {
+  const std::string line =
+      deepspeed_rate("2026-11-20 09:02:01,331", "micro_step=160/global_step=10");
+  const std::string printed =
+      "[2026-11-20 09:00:00,331] [INFO] [config.py:1003:print]   gradient_accumulation_steps .. "
+      "16\n"
+      "[2026-11-20 09:00:00,332] [INFO] [config.py:1003:print]   train_batch_size ............. "
+      "64\n"
+      "[2026-11-20 09:00:00,332] [INFO] [config.py:1003:print]   train_micro_batch_size_per_gpu  "
+      "2\n";
+  const std::string as_json =
+      "{\n    \"train_batch_size\": 64, \n    \"train_micro_batch_size_per_gpu\": 2, \n"
+      "    \"gradient_accumulation_steps\": 16\n}\n";
+  const std::string of_trainer =
+      "  Total train batch size (w. parallel, distributed & accumulation) = 64\n";
+  for (const std::string& said :
+       {printed, "[INFO] [config.py:993:print_user_config]  json = " + as_json, of_trainer}) {
+    const LoggedRun run = read(said + timers + line).runs.at(0);
+    EXPECT_EQ(run.batch, 64.0) << said;
+    EXPECT_NEAR(run.step_s.value(), 64 / 1.309, 1e-9) << said;
+    EXPECT_EQ(run.accumulation, 16.0) << said;
+    EXPECT_EQ(run.micro_batch.has_value(), said != of_trainer) << said;
+    EXPECT_EQ(run.micro_batch.value_or(2), 2.0) << said;
+  }
+  const std::string left_open = "    \"train_batch_size\": \"auto\", \n";
+  EXPECT_FALSE(read(left_open + line).runs.at(0).batch);
+}
+
 }  // namespace
 }  // namespace spillway::evidence::logged_batch_test
