@@ -1,5 +1,6 @@
 #include "answers/calibrate/put.hpp"
 
+#include "answers/calibrate/writes.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/json/located_json.hpp"
@@ -354,6 +355,27 @@ void put_reading(const MachineFile& before, const json& own, const Evidence& eac
   if (storage) lift_limit(*storage, reading, source, into);
 }
 
+/// What follows from it depends on the drive's cache.
+bool is_of_writes(const Evidence& each, const Reading& reading) {
+  return !each.writes.empty() &&
+         (reading.path == "storage.write" || reading.path == "storage.mixed_efficiency");
+}
+
+/// Rates of writes. What is left of a cache follows from other readings, and what is behind it from
+/// how fast it is by all files: these come first.
+void put_writes(const MachineFile& before, const json& own, const std::vector<Evidence>& all,
+                answer::Calibration& into) {
+  for (const auto readings_of : {steady_writes, writes_past_cache})
+    for (const Evidence& each : all) {
+      if (each.writes.empty()) continue;
+      const auto machine = into.machine.get<MachineFile>();
+      WriteReadings found = readings_of(storage_of(machine, each), each);
+      for (Reading& reading : found.readings)
+        put_reading(before, own, each, std::move(reading), into);
+      std::move(found.kept.begin(), found.kept.end(), std::back_inserter(into.kept));
+    }
+}
+
 }  // namespace
 
 void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
@@ -367,12 +389,14 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
                                "its numbers count for the storage"});
       continue;
     }
-    for (const Reading& reading : each.readings) put_reading(before, own, each, reading, into);
+    for (const Reading& reading : each.readings)
+      if (!is_of_writes(each, reading)) put_reading(before, own, each, reading, into);
     if (const auto drive = drive_of(before, each); drive && drive->is_other) {
       doubt_ratings(*drive->storage, into);
       put_life(each, *drive->storage, into);
     }
   }
+  put_writes(before, own, all, into);
   fit_board(into.machine);
   if (const Evidence* narrow = narrowest(all)) put_link(*narrow, into);
 }
@@ -386,8 +410,9 @@ std::vector<std::string> still_assumed(const json& machine) {
         path.starts_with("gpu.compute.") || path == "gpu.memory_rate" ||
         path.starts_with("pcie.") || path == "host.memory_rate" || path == "host.adam" ||
         path == "host.convert" ||
-        (path.starts_with(of_storage) && (path.ends_with(".read") || path.ends_with(".write") ||
-                                          path.ends_with(".mixed_efficiency")));
+        (path.starts_with(of_storage) &&
+         (path.ends_with(".read") || path.ends_with(".write") ||
+          path.ends_with(".slc_cache.folded_write") || path.ends_with(".mixed_efficiency")));
     if (rate && source.is_string() && !source.get<std::string>().starts_with("measured"))
       paths.push_back(path);
   }

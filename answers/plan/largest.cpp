@@ -220,7 +220,7 @@ std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string
 }
 
 /// What was asked of a model.
-struct Asked {
+struct AskedModel {
   Trial shown;  ///< the fastest that fits, else the one that lacks least
   TrainingWays ways;
 };
@@ -242,7 +242,7 @@ TrainingWays all_ways(const PlanQuestion& question, const std::string& model, co
 /// Looks for the fastest way that fits, in the first round in which one does.
 ///   Result  where all ways of the question are refused: what is wrong
 std::optional<description::ScenarioError> ask(const explore::Backend& backend, const json& base,
-                                              const std::string& model, Asked& asked,
+                                              const std::string& model, AskedModel& asked,
                                               TrialCounts& counts) {
   std::size_t from = 0;
   for (const std::size_t end : asked.ways.ends) {
@@ -271,14 +271,14 @@ std::optional<description::ScenarioError> ask(const explore::Backend& backend, c
 }
 
 /// Of each model the fastest of the systems that fit.
-std::vector<Asked> models_that_fit(const explore::Backend& backend, const PlanQuestion& question,
-                                   TrialCounts& counts) {
-  std::vector<Asked> all;
+std::vector<AskedModel> models_that_fit(const explore::Backend& backend,
+                                        const PlanQuestion& question, TrialCounts& counts) {
+  std::vector<AskedModel> all;
   std::optional<description::ScenarioError> wrong;
   bool any = false;
   for (const std::string& model : question.models) {
     const json base = plan_base(question, model);
-    Asked& asked = all.emplace_back();
+    AskedModel& asked = all.emplace_back();
     asked.ways = all_ways(question, model, base);
     const auto refused = ask(backend, base, model, asked, counts);
     if (!wrong) wrong = refused;
@@ -318,8 +318,8 @@ answer::Largest largest(const explore::Backend& backend, PlanQuestion question,
   };
   answer::Largest found;
   say("models");
-  const std::vector<Asked> asked = models_that_fit(backend, question, found.counts);
-  const Asked* most = nullptr;
+  const std::vector<AskedModel> asked = models_that_fit(backend, question, found.counts);
+  const AskedModel* most = nullptr;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     found.models.push_back(asked[i].shown);
     if (asked[i].shown.fits()) most = &asked[i], found.model = question.models[i];

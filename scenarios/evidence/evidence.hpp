@@ -20,6 +20,17 @@ struct Reading {
   std::uint64_t together = 1;  ///< drives of one storage that did so at the same time, each
 };
 
+/// What fio measured of writes alone. A drive that writes its first bytes faster, to a cache, was
+/// slower from some byte on: then the rate is a mean.
+struct TimedWrites {
+  double rate = 0;                                 ///< bytes per second of one drive
+  double seconds = 0;                              ///< 0: the file does not say
+  double before_s = 0;                             ///< that it wrote already, and nobody counted
+  std::string how;                                 ///< as Reading::how
+  std::uint64_t together = 1;                      ///< as Reading::together
+  double bytes() const { return rate * seconds; }  ///< to one drive
+};
+
 /// Bytes per second and lane, each way, of PCI Express from its first generation on: transfers by
 /// their encoding. Nothing of a generation that is not known.
 ///   Source  PCI-SIG, PCI Express Base Specification 6.0: 8b/10b to the second, 128b/130b to the
@@ -76,6 +87,8 @@ struct Evidence {
   std::string kind;     ///< what it is: "fio 3.33"
   std::string storage;  ///< of the machine file, that a person named with it; "": none
   std::vector<Reading> readings;
+  std::vector<TimedWrites> writes;  ///< of fio: all that "storage.write" is the fastest of
+  double mixed_bytes = 0;  ///< of fio: the most that a mix of reads and writes wrote to a drive
   std::vector<Shortfall> shortfalls;
   std::optional<NarrowLink> link;  ///< of several cards the one that carries least
   std::vector<LoggedRun> runs;

@@ -22,6 +22,8 @@ constexpr double least_request = 128 * 1024;
 struct Group {
   double read = 0, written = 0;  ///< bytes/s
   double request = 0;            ///< bytes; the smallest of its jobs
+  double write_bytes = 0;        ///< 0: the file does not say
+  double ramp_s = 0;             ///< that its jobs wrote before they were timed
   std::uint64_t jobs = 0, depth = 0, targets = 1;
   std::set<std::string> drives;  ///< what its jobs name
   bool cached = false;           ///< some job went by the page cache
@@ -59,12 +61,33 @@ double rate_of(const json& job, const char* direction) {
   return number_of(*found, "bw").value_or(0) * 1024;
 }
 
+/// Of a direction. Both versions say the time in ms, and the bytes in the unit of their rates.
+double seconds_of(const json& job, const char* direction) {
+  const auto found = job.find(direction);
+  if (found == job.end() || !found->is_object()) return 0;
+  if (const auto runtime = number_of(*found, "runtime")) return *runtime * 1e-3;
+  const auto rate = number_of(*found, found->contains("bw_bytes") ? "bw_bytes" : "bw");
+  return rate && *rate > 0 ? number_of(*found, "io_bytes").value_or(0) / *rate : 0;
+}
+
 std::string option(const json& job, const json& all, const char* key, const char* usual) {
   for (const json* options : {&job, &all}) {
     const std::string said = text_of(*options, key);
     if (!said.empty()) return said;
   }
   return usual;
+}
+
+/// "30", "30s", "5m": fio takes a number without a unit for seconds.
+double duration_of(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const std::string_view unit = end;
+  if (unit.starts_with("us")) return value * 1e-6;
+  if (unit.starts_with("ms")) return value * 1e-3;
+  if (unit.starts_with("m")) return value * 60;
+  if (unit.starts_with("h")) return value * 3600;
+  return unit.starts_with("d") ? value * 86400 : value;
 }
 
 /// What tells drives apart: a device without its namespace and partition, of a file its folder.
@@ -159,6 +182,8 @@ void add(Group& group, const json& job, const json& all) {
   const double written = rate_of(job, "write");
   group.read += rate_of(job, "read");
   group.written += written;
+  group.write_bytes += written * seconds_of(job, "write");
+  group.ramp_s = std::max(group.ramp_s, duration_of(option(own, all, "ramp_time", "0")));
   const double request = request_of(own, all);
   group.request = group.jobs ? std::min(group.request, request) : request;
   const std::uint64_t copies =
@@ -183,18 +208,10 @@ text::Text said_of(const Group& group) {
   return said;
 }
 
-/// The best of its kind.
-struct Best {
-  double rate = 0;
-  std::string how;
-  std::uint64_t together = 1;
-  void offer(double other, const Group& group) {
-    if (other <= rate) return;
-    rate = other;
-    how = text::words(said_of(group));
-    together = group.targets;
-  }
-};
+TimedWrites timed(const Group& group) {
+  return {group.written, group.write_bytes / group.written, group.ramp_s,
+          text::words(said_of(group)), group.targets};
+}
 
 /// Disks that fio saw at work, without those that are made of others.
 std::uint64_t disks_of(const json& document) {
@@ -315,34 +332,61 @@ void add_mixed(const std::vector<Group>& mixed, double read, double written, Evi
       {"storage.mixed_efficiency", "share", description::fitted_mixed_efficiency(mixes), how});
 }
 
+/// The fastest counts; a drive did no less because another job asked it for less.
+const Group* fastest(const std::vector<Group>& groups, double Group::*rate) {
+  const auto found = std::max_element(
+      groups.begin(), groups.end(),
+      [rate](const Group& one, const Group& other) { return one.*rate < other.*rate; });
+  return found == groups.end() || (*found).*rate <= 0 ? nullptr : &*found;
+}
+
+void put_fastest(const std::vector<Group>& groups, double Group::*rate, const char* path,
+                 Evidence& into) {
+  if (const Group* best = fastest(groups, rate))
+    into.readings.push_back(
+        {path, "bytes_per_s", best->*rate, text::words(said_of(*best)), best->targets});
+}
+
+/// Writes that do not count are told apart where the drive's cache is known.
+void note_slower_reads(const std::vector<Group>& reads, Evidence& into) {
+  const Group* best = fastest(reads, &Group::read);
+  for (const Group& group : reads)
+    if (&group != best)
+      into.notes.push_back(text::filled(
+          "{} has read {}, no more than {} with {}, which counts",
+          {said_of(group), text::rate(group.read), said_of(*best), text::rate(best->read)}));
+}
+
 }  // namespace
 
 void read_fio(const json& document, Evidence& into) {
   const std::string version = text_of(document, "fio version");
   into.kind = version.starts_with("fio-") ? "fio " + version.substr(4) : "fio " + version;
-  Best read, written;
-  std::vector<Group> mixed;
+  std::vector<Group> reads, writes, mixed;
   std::vector<Group> groups = groups_of(document, into);
   if (groups.empty())
     refuse_file(into.file, into.kind + ": its jobs moved no bytes", "look at their errors");
   for (Group& group : groups) {
-    group.read /= static_cast<double>(group.targets);
-    group.written /= static_cast<double>(group.targets);
-    if (!counts(group)) {
+    const auto drives = static_cast<double>(group.targets);
+    for (double Group::*all : {&Group::read, &Group::written, &Group::write_bytes})
+      group.*all /= drives;
+    if (!counts(group))
       note_unused(group, into);
-    } else if (group.read > 0 && group.written > 0) {
+    else if (group.read > 0 && group.written > 0)
       mixed.push_back(group);
-    } else {
-      read.offer(group.read, group);
-      written.offer(group.written, group);
-    }
+    else if (group.read > 0)
+      reads.push_back(group);
+    else if (group.written > 0)
+      writes.push_back(group);
   }
-  if (read.rate > 0)
-    into.readings.push_back({"storage.read", "bytes_per_s", read.rate, read.how, read.together});
-  if (written.rate > 0)
-    into.readings.push_back(
-        {"storage.write", "bytes_per_s", written.rate, written.how, written.together});
-  add_mixed(mixed, read.rate, written.rate, into);
+  put_fastest(reads, &Group::read, "storage.read", into);
+  put_fastest(writes, &Group::written, "storage.write", into);
+  note_slower_reads(reads, into);
+  for (const Group& group : writes) into.writes.push_back(timed(group));
+  for (const Group& group : mixed) into.mixed_bytes = std::max(into.mixed_bytes, group.write_bytes);
+  const auto rate = [](const Group* group, double Group::*of) { return group ? group->*of : 0; };
+  add_mixed(mixed, rate(fastest(reads, &Group::read), &Group::read),
+            rate(fastest(writes, &Group::written), &Group::written), into);
   if (into.readings.empty() && into.notes.empty())
     refuse_file(into.file, into.kind + ": its jobs moved no bytes", "look at their errors");
 }
