@@ -80,8 +80,8 @@ answers::FitQuestion question_of(const FitVerbOptions& options, std::vector<text
   return question;
 }
 
-std::string box_name(const json& machine) {
-  return machine.is_string() ? machine.get<std::string>() : machine.at("name").get<std::string>();
+std::string box_name(const FitVerbOptions& options, const json& machine) {
+  return options.machine.empty() ? machine.at("name").get<std::string>() : options.machine;
 }
 
 void fit(const FitVerbOptions& options) {
@@ -99,7 +99,7 @@ void fit(const FitVerbOptions& options) {
   if (options.json) {
     print_json(json(answer));
   } else {
-    const reports::FitWords words{options.model, box_name(question.machine), options.out,
+    const reports::FitWords words{options.model, box_name(options, question.machine), options.out,
                                   options.runnable, std::time(nullptr)};
     print(reports::fit_report(words, answer, reports::screen_of(stdout)));
     if (const result::Result* result = answer.answer())

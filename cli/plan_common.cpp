@@ -35,6 +35,7 @@ answers::PlanQuestion question_of(const PlanOptions& options) {
     description::MachineFile machine = scenarios::read_machine(options.machine);
     price_anew(options.prices, machine);
     question.machine = machine;
+    question.shown_by = machine.shown_by;
   }
   question.models = options.models;
   question.precision = options.precision;

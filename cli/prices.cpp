@@ -35,7 +35,8 @@ void price_anew(const PriceOptions& options, description::MachineFile& machine) 
            "give it prices_usd, or parts; gpu_hour and kwh need none");
   if (scenarios::apply_offers(offers, machine) == 0 && !offers.empty())
     refuse("--price", machine.name + " has none of these parts at a price of their own",
-           "spillway machine " + machine.name + " shows its prices");
+           "spillway machine " + (machine.shown_by.empty() ? machine.name : machine.shown_by) +
+               " shows its prices");
 }
 
 namespace {

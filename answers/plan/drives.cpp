@@ -248,7 +248,7 @@ answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& que
   found.result = explore::with_what_ifs(patient, *best->enough()->result);
   note_host_memory(patient, base, question.scenario, *found.result, found.result->notes);
   note_other_arrays(question.scenario, array.name, found.result->notes);
-  found.certainty = certainty_of(*found.result);
+  found.certainty = certainty_of(*found.result, question.scenario.machine.shown_by);
   found.old_prices = old_prices_of(*found.result, question.today);
   return found;
 }

@@ -296,7 +296,7 @@ void complete(const explore::Backend& backend, const PlanQuestion& question,
   const Trial* best = explore::fastest(found.batches);
   for (Trial& trial : found.batches)
     if (question.range && &trial == best) add_range(backend, *trial.result);
-  found.certainty = certainty_without_scenario(*found.largest()->result);
+  found.certainty = certainty_without_scenario(*found.largest()->result, shown_by(question));
   found.old_prices = old_prices_of(*found.largest()->result, question.today);
 }
 

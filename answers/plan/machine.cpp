@@ -157,7 +157,7 @@ void complete(const explore::Backend& backend, const MachineQuestion& question,
   for (const auto& [path, source] : machine.sources)
     if (path.starts_with("prices_usd.") && source.starts_with("assumed"))
       out.assumed_prices.push_back(path.substr(11));
-  out.certainty = certainty_without_scenario(*out.result);
+  out.certainty = certainty_without_scenario(*out.result, "");
   out.old_prices = old_prices_words(machine, question.today);
 }
 

@@ -7,6 +7,7 @@
 #include "scenarios/deepspeed/trainer.hpp"
 #include "scenarios/document/box.hpp"
 #include "scenarios/document/document.hpp"
+#include "scenarios/document/read_machine.hpp"
 #include "scenarios/json/shipped.hpp"
 #include "scenarios/reading/read_model.hpp"
 
@@ -135,21 +136,35 @@ void keep_first_refusal(std::vector<answer::Trial>& trials) {
   trials.erase(std::unique(trials.begin(), trials.end(), again), trials.end());
 }
 
-answer::Certainty certainty_of(const result::Result& result) {
+namespace {
+
+/// A name that a machine has may be that of the one it was made of.
+bool is_shipped(const std::string& name, const json& machine) {
+  const auto shipped = scenarios::shipped_names("scenarios/machines");
+  return std::find(shipped.begin(), shipped.end(), name) != shipped.end() &&
+         json(scenarios::read_machine(name)) == machine;
+}
+
+}  // namespace
+
+std::string shown_by(const PlanQuestion& question) {
+  return question.machine.is_string() ? question.machine.get<std::string>() : question.shown_by;
+}
+
+answer::Certainty certainty_of(const result::Result& result, const std::string& shown_by) {
   const json& machine = result.scenario.at("machine");
   answer::Certainty certainty;
   for (const std::string& path : explore::assumed_numbers(result))
     certainty.assumed +=
         !machine.at("sources").at(path).get<std::string>().starts_with(scenarios::chosen);
   const std::string name = machine.value("name", "");
-  const auto shipped = scenarios::shipped_names("scenarios/machines");
-  const bool known = std::find(shipped.begin(), shipped.end(), name) != shipped.end();
-  certainty.machine = known ? name : "FILE";
+  certainty.machine = !shown_by.empty() ? shown_by : is_shipped(name, machine) ? name : "FILE";
   return certainty;
 }
 
-answer::Certainty certainty_without_scenario(const result::Result& result) {
-  answer::Certainty certainty = certainty_of(result);
+answer::Certainty certainty_without_scenario(const result::Result& result,
+                                             const std::string& shown_by) {
+  answer::Certainty certainty = certainty_of(result, shown_by);
   const description::Scenario scenario = explore::scenario_of(result);
   certainty.trainer = scenarios::assumed_of_trainer(scenario);
   return certainty;

@@ -31,6 +31,7 @@ struct WayOptions {
 /// What the questions about one machine have in common.
 struct PlanQuestion : WayOptions {
   nlohmann::json machine;  ///< a machine file, or its name
+  std::string shown_by;    ///< description::MachineFile::shown_by of a machine file
   std::vector<std::string> models;
   std::string precision = "bf16_mixed";
   std::optional<std::uint64_t> sequence;  ///< tokens of a sample; absent: sample_tokens
@@ -89,10 +90,15 @@ void try_one(const explore::Backend& backend, const nlohmann::json& base, answer
 void keep_first_refusal(std::vector<answer::Trial>& trials);
 
 /// How many of the machine's numbers nobody states, apart from those that were chosen.
-answer::Certainty certainty_of(const result::Result& result);
+///   shown_by  description::MachineFile::shown_by; "": not known
+answer::Certainty certainty_of(const result::Result& result, const std::string& shown_by);
 
 /// Of a question without a scenario also what is assumed of the trainer.
-answer::Certainty certainty_without_scenario(const result::Result& result);
+answer::Certainty certainty_without_scenario(const result::Result& result,
+                                             const std::string& shown_by);
+
+/// What `spillway machine` shows the machine of a question by.
+std::string shown_by(const PlanQuestion& question);
 
 /// Adds to a result that fits how far its headline numbers may be off.
 void add_range(const explore::Backend& backend, result::Result& result);

@@ -180,7 +180,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
     answer.best = static_cast<std::uint64_t>(best - answer.trials.data());
     result::Result& result = *answer.trials[*answer.best].result;
     if (question.range) add_range(backend, result);
-    answer.certainty = certainty_without_scenario(result);
+    answer.certainty = certainty_without_scenario(result, shown_by(question));
     date_prices(result, question.today);
     answer.old_prices = old_prices_of(result, question.today);
   }

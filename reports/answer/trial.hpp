@@ -44,7 +44,8 @@ const Trial* fastest(const std::vector<Trial>& trials);
 struct Certainty {
   /// The machine's numbers that nobody states, apart from those that were chosen.
   std::uint64_t assumed = 0;
-  std::string machine;  ///< whom `spillway machine` says which: a shipped name, else "FILE"
+  /// Whom `spillway machine` says which: a shipped name, or the file that was named; else "FILE".
+  std::string machine;
   /// What was assumed of the trainer's loss and kernels, and how to ask for others; empty: a
   /// scenario states them.
   text::Text trainer;

@@ -234,6 +234,9 @@ struct MachineFile {
   std::map<std::string, std::string> dates;    ///< dotted path of a price -> "2026-06-03"
   /// Which parts of the catalogue it was put together from: "gpu", "host", "storage.<name>".
   std::map<std::string, std::string> bought;
+  /// What `spillway machine` shows it by: a shipped name or a file; "" where it is part of another
+  /// document. Its JSON is the same wherever it was read, and has none.
+  std::string shown_by;
 
   std::uint64_t gpus() const { return nodes * gpu.count; }
   /// What is said of GPUs inside a node: gpu.peer_rate, else network.intra_node_per_gpu.

@@ -392,6 +392,7 @@ Referenced read_reference(const std::string& text, const std::string& folder, co
   }
   if (is_hub) add_quantization(referenced.json, text, place);
   referenced.file = file.string();
+  referenced.shown_by = shown.empty() ? file.string() : name;
   referenced.name = file.filename() == "config.json" ? file.parent_path().filename().string()
                                                      : file.stem().string();
   referenced.present = true;

@@ -14,6 +14,8 @@ struct Referenced {
   LocatedJson json;
   std::string name;  ///< library name or file stem; "" when inline
   std::string file;  ///< where it was read; "" when inline
+  /// What names it from the working directory: a shipped name or a path; "" when inline.
+  std::string shown_by;
   bool present = false;
   bool inline_object() const { return present && file.empty(); }
 };

@@ -229,7 +229,9 @@ description::MachineFile read_machine(const std::string& name_or_path) {
   }
   if (complaints.empty()) complaints = check_machine(referenced.json);
   if (!complaints.empty()) throw description::ScenarioError(complaints);
-  return referenced.json.value.get<description::MachineFile>();
+  auto machine = referenced.json.value.get<description::MachineFile>();
+  machine.shown_by = referenced.shown_by;
+  return machine;
 }
 
 }  // namespace spillway::scenarios

@@ -79,6 +79,7 @@ class Resolver {
       if (prefix.empty() && complaint.file.starts_with("--set "))
         complaint.path = "machine." + complaint.path;
     if (found.empty()) machine.json.value.get_to(result_.scenario.machine);
+    result_.scenario.machine.shown_by = machine.shown_by;
     add(found);
   }
 

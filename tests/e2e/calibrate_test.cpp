@@ -114,6 +114,33 @@ TEST(Calibrate, TakesWhatADriveHasWrittenFromItsLife) {
   EXPECT_LT(years("used.json"), years("new.json"));
 }
 
+// It is called as the machine that it was made of, whose numbers are others.
+TEST(Calibrate, LeavesAFileThatHintsName) {
+  const Workplace place;
+  ASSERT_EQ(
+      shell(place, "spillway calibrate gaming_4090 --from " + evidence + "fio.json --out m2.json")
+          .exit,
+      0);
+  const auto words = [&](const std::string& command) {
+    const Ended ended = shell(place, command + " 2>&1 | tr -s '[:space:]' ' '");
+    return ended.out;
+  };
+  const auto hint =
+      AllOf(HasSubstr("spillway machine m2.json "), Not(HasSubstr("spillway machine gaming_4090")));
+  const std::string plan = " --model gpt2 --sequence 64 --system zero_offload --machine m2.json";
+  const std::string price = " --price 'RTX 3090=100'";
+  EXPECT_THAT(words("spillway plan settings" + plan), hint);
+  EXPECT_THAT(words("spillway plan settings" + plan + " --price gpu_hour=1"), hint);
+  EXPECT_THAT(words("spillway plan largest" + plan), hint);
+  EXPECT_THAT(words("spillway plan drives tiny --most 1 --set machine=m2.json"), hint);
+  EXPECT_THAT(words("spillway simulate tiny --set machine=m2.json" + price), hint);
+  EXPECT_THAT(words("spillway fit gpt2 --machine m2.json" + price), hint);
+  place.write("mine.json", R"({ "extends": "tiny", "machine": "m2.json" })");
+  EXPECT_THAT(words("spillway simulate mine.json" + price), hint);
+  EXPECT_THAT(words("spillway simulate tiny --set machine=gaming_4090" + price),
+              HasSubstr("spillway machine gaming_4090 "));
+}
+
 TEST(Calibrate, RefusesInOneLineWhatItCannotUse) {
   const Workplace place;
   const Ended unknown =
