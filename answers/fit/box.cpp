@@ -41,6 +41,13 @@ std::optional<Bytes> memory_in(const std::string& word) {
   return Bytes(static_cast<std::uint64_t>(parsed.value));
 }
 
+/// Of a number alone, which is of GiB, or of bytes where it is large.
+std::string with_unit(const std::string& number) {
+  constexpr double gibibyte = 1ull << 30, of_programs = 1e6;
+  const double value = std::strtod(number.c_str(), nullptr);
+  return value < of_programs ? number + "G" : fmt::format("{:.6g}G", value / gibibyte);
+}
+
 Bytes capacity_of(const scenarios::DrivePart& drive) {
   return description::quantity_from<Bytes>(
       drive.parts.at("drive").at("capacity").get<std::string>());
@@ -116,7 +123,7 @@ class Reader {
     if (word.empty()) return complain("--ram", "missing", "write for example --ram 128G");
     const auto size = memory_in(word);
     const bool bare = !word.empty() && word.find_first_not_of("0123456789.") == std::string::npos;
-    if (bare) return complain("--ram", "\"" + word + "\" has no unit", "write " + word + "G");
+    if (bare) return complain("--ram", "\"" + word + "\" has no unit", "write " + with_unit(word));
     if (!size)
       return complain("--ram", "\"" + word + "\" is no size of memory", "write for example 128G");
     if (size->value() < least)

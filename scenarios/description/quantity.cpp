@@ -115,6 +115,20 @@ ParsedQuantity failed(const Kind& which, std::string problem, std::string_view n
                       number.empty() ? which.number : number, which.unit)};
 }
 
+/// Of a number without a unit. One that is large is hardly of the unit in which people write these:
+/// it is of the base unit, which programs print.
+ParsedQuantity without_unit(Dimension dimension, std::string problem, std::string_view digits) {
+  constexpr long double of_programs = 1e6L;
+  const Kind& which = kind(dimension);
+  long double value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool counts = dimension == Dimension::seconds || dimension == Dimension::params;
+  if (counts || value < of_programs || value > which.highest)
+    return failed(which, std::move(problem), digits);
+  const std::string fitting = print_quantity(dimension, which.whole ? std::round(value) : value);
+  return {0, std::move(problem), fmt::format("write {} such as \"{}\"", which.noun, fitting)};
+}
+
 bool reads_back(Dimension dimension, const std::string& text, long double value) {
   const ParsedQuantity back = parse_quantity(dimension, text);
   if (!back.problem.empty()) return false;
@@ -167,7 +181,7 @@ ParsedQuantity parse_quantity(Dimension dimension, std::string_view whole_text) 
   if (std::signbit(number)) return failed(which, quoted() + " is negative", "");
   if (digits.size() > 60) return failed(which, quoted() + " has too many digits", "");
   const std::string_view name = trimmed(text.substr(digits.size()));
-  if (name.empty()) return failed(which, quoted() + " has no unit", digits);
+  if (name.empty()) return without_unit(dimension, quoted() + " has no unit", digits);
   for (const Unit& unit : which.units) {
     if (unit.name != name) continue;
     const long double value = which.whole ? std::round(number * unit.scale) : number * unit.scale;
@@ -205,8 +219,8 @@ ParsedQuantity missing_unit(Dimension dimension, const std::string& number) {
   const bool negative = !number.empty() && number.front() == '-';
   std::string_view digits = number;
   if (digits.ends_with(".0")) digits.remove_suffix(2);
-  return failed(kind(dimension), number + (negative ? " is negative" : " has no unit"),
-                negative ? std::string_view() : digits);
+  if (negative) return failed(kind(dimension), number + " is negative", "");
+  return without_unit(dimension, number + " has no unit", digits);
 }
 
 std::string print_quantity(Dimension dimension, long double value) {

@@ -143,6 +143,8 @@ TEST(BoxOf, RefusesNothingAndSizesWithoutUnits) {
   EXPECT_NE(text.find("--gpu: \"4090x0\" counts none"), std::string::npos) << text;
   EXPECT_NE(text.find("--ram: \"1\" has no unit; write 1G"), std::string::npos) << text;
   EXPECT_NE(text.find("--ssd: \"2Tx0\" counts none"), std::string::npos) << text;
+  const std::string bytes = refusal_of({"4090", "137438953472", ""});
+  EXPECT_NE(bytes.find("\"137438953472\" has no unit; write 128G"), std::string::npos) << bytes;
 }
 
 TEST(BoxOf, RefusesAllThatMeansNothingAtOnceWithTheNearestName) {

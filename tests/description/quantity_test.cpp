@@ -44,6 +44,30 @@ TEST(Quantity, ShowsTheUnitThatIsMissing) {
   EXPECT_EQ(number.problem + "; " + number.hint, "12 has no unit; write a size such as \"12 GiB\"");
 }
 
+// What programs print is in bytes, or bytes per second.
+TEST(Quantity, ShowsALargeNumberWithoutUnitInOneThatFits) {
+  const auto hint = [](Dimension dimension, const std::string& number) {
+    const ParsedQuantity missing = missing_unit(dimension, number);
+    EXPECT_EQ(missing.problem, number + " has no unit");
+    return missing.hint;
+  };
+  EXPECT_EQ(hint(Dimension::bytes, "68719476736"), "write a size such as \"64 GiB\"");
+  EXPECT_EQ(hint(Dimension::bytes, "2000000000000.0"), "write a size such as \"2 TB\"");
+  EXPECT_EQ(hint(Dimension::bytes, "2e12"), "write a size such as \"2 TB\"");
+  EXPECT_EQ(hint(Dimension::bytes, "1048576"), "write a size such as \"1 MiB\"");
+  EXPECT_EQ(hint(Dimension::bytes, "999999"), "write a size such as \"999999 GiB\"");
+  EXPECT_EQ(hint(Dimension::bytes_per_second, "6900000000"), "write a rate such as \"6.9 GB/s\"");
+  EXPECT_EQ(hint(Dimension::flops_per_second, "1.49e14"), "write a speed such as \"149 TFLOPS\"");
+  EXPECT_EQ(hint(Dimension::params, "100000000"), "write a count such as \"100000000 params\"");
+  EXPECT_EQ(problem(Dimension::bytes, "68719476736"),
+            "\"68719476736\" has no unit; write a size such as \"64 GiB\"");
+  // What is exact stays exact, in whatever unit.
+  const std::string odd = hint(Dimension::bytes, "68719476737");
+  const std::size_t begin = odd.find('"') + 1;
+  EXPECT_EQ(parse_quantity(Dimension::bytes, odd.substr(begin, odd.rfind('"') - begin)).value,
+            68719476737.0L);
+}
+
 TEST(Quantity, RefusesAnotherUnit) {
   EXPECT_EQ(problem(Dimension::bytes_per_second, "6.8 GiB"),
             "\"6.8 GiB\" is not a rate; write a rate such as \"6.8 GB/s\"");
