@@ -9,6 +9,7 @@
 #include "cli/verbs.hpp"
 #include "explore/search/estimate.hpp"
 #include "explore/search/explorer.hpp"
+#include "explore/search/filling.hpp"
 #include "explore/workers/cluster.hpp"
 #include "hw_backend/device/interrupt.hpp"
 #include "reports/words/human.hpp"

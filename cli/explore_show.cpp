@@ -5,7 +5,7 @@
 #include "cli/from_database.hpp"
 #include "cli/plan_common.hpp"
 #include "cli/prices.hpp"
-#include "explore/search/explorer.hpp"
+#include "explore/search/filling.hpp"
 #include "reports/words/human.hpp"
 #include "scenarios/document/offers.hpp"
 
@@ -45,6 +45,9 @@ std::string run_words(const std::optional<explore::RunRow>& run) {
   const std::string who = fmt::format("process {} of {}", run->process, run->host);
   const std::string done = fmt::format("{} of {} points", reports::human_count(run->done),
                                        reports::human_count(run->points));
+  if (explore::is_gone(*run))
+    return fmt::format("{} has ended before it was through, after {}; the same command goes on.\n",
+                       who, done);
   if (run->silent_s < explore::silent_after_s)
     return fmt::format("{} is at work on it: {} so far.\n", who, done);
   return fmt::format("{} has been silent for {}, after {}; the same command goes on.\n", who,

@@ -5,17 +5,14 @@
 #include "explore/points/sobol.hpp"
 #include "explore/search/batch.hpp"
 #include "explore/search/bounder.hpp"
+#include "explore/search/filling.hpp"
 #include "scenarios/document/document.hpp"
 
-#include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <thread>
@@ -36,22 +33,6 @@ constexpr std::size_t first_window = 64, largest_window = 8192;
 constexpr std::uint64_t look_every = 64;
 /// Between the counts that another process can read in the database.
 constexpr double beat_every_s = 1;
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
-/// Whether a process of that number is at work, whosever: one that has ended has its number until
-/// somebody asks how.
-bool is_running(std::int64_t process) {
-  if (::kill(static_cast<pid_t>(process), 0) != 0 && errno != EPERM) return false;
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string text;
-  std::getline(file, text);
-  const std::size_t name_end = text.rfind(") ");
-  return name_end == std::string::npos || text.compare(name_end + 2, 1, "Z") != 0;
-}
 
 /// A point that its bounds did not rule out.
 struct Waiting {
@@ -361,20 +342,6 @@ SpaceRow row_of(const scenarios::Space& space) {
     row.constraints.push_back(constraint.text);
   row.base = scenarios::standing_alone(scenarios::assemble(space.base, {}));
   return row;
-}
-
-void refuse_while_filled(Store& store, const std::string& database) {
-  for (const SpaceRow& space : store.spaces()) {
-    const std::optional<RunRow> run = store.run(space.space);
-    if (!run || run->ended || run->silent_s > silent_after_s) continue;
-    const bool here = run->host == host_name();
-    if (here && (run->process == ::getpid() || !is_running(run->process))) continue;
-    throw description::ScenarioError(
-        {{database, 0, 0, "",
-          fmt::format("process {} of {} is filling it: {} of {} points of \"{}\" so far",
-                      run->process, run->host, run->done, run->points, space.name),
-          "wait for it, end it with Ctrl-C, or name another file"}});
-  }
 }
 
 Exploration explore(const Backend& backend, const Points& points, const std::string& database,

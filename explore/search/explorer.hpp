@@ -62,11 +62,4 @@ Exploration explore(const Backend& backend, const Points& points, const std::str
 ///   Throws  ScenarioError: the base names what is not there
 SpaceRow row_of(const scenarios::Space& space);
 
-/// It beats each second, where the machine is not busy otherwise.
-inline constexpr double silent_after_s = 10;
-
-/// Two processes would simulate the same points and count each other's.
-///   Throws  ScenarioError: another process fills a space of the database now
-void refuse_while_filled(Store& store, const std::string& database);
-
 }  // namespace spillway::explore

@@ -262,5 +262,20 @@ TEST(ExploreVerb, StopsCleanlyAtASignal) {
   EXPECT_GT(shown.json()["simulated"], 0);
 }
 
+/// It beat a moment ago, and is there no more.
+TEST(ExploreVerb, SaysAtOnceThatAnExplorationWasKilled) {
+  const Workplace place;
+  const Ended shown = shell(place,
+                            "spillway explore scenarios/spaces/untried_mix.json --db r.db "
+                            "> /dev/null 2>&1 & process=$!; for i in $(seq 300); do "
+                            "spillway explore show r.db 2> /dev/null | grep 'is at work on it' && "
+                            "break; sleep 0.1; done; kill -9 $process; wait $process; "
+                            "spillway explore show r.db");
+  EXPECT_EQ(shown.exit, 0) << shown.err;
+  EXPECT_NE(shown.out.find(" is at work on it: "), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find(" has ended before it was through, after "), std::string::npos)
+      << shown.out;
+}
+
 }  // namespace
 }  // namespace spillway::e2e
