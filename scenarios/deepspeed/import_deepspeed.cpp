@@ -205,10 +205,30 @@ class Import {
            here);
     else
       note("optimizer.type: \"" + type +
-           "\" of DeepSpeed's ZeRO-3 stops at reduce_scatter true, all-reduces gradients and "
-           "gathers momenta and updates, so that bytes between its GPUs are more" +
+           "\" of DeepSpeed's ZeRO-3 all-reduces gradients and gathers momenta and updates, so "
+           "that bytes between its GPUs are more" +
            here);
     return true;
+  }
+
+  /// Wherever its states lie.
+  ///   Source  DeepSpeed stage3.py, DeepSpeedZeroOptimizer_Stage3: "Muon and reduce scatter cannot
+  ///           be used together"
+  void note_stop_of_muon(const std::string& type) {
+    if (keys_.number("/zero_optimization/stage", 0) == 3 &&
+        keys_.flag("/zero_optimization/reduce_scatter", true))
+      note("zero_optimization.reduce_scatter: DeepSpeed's ZeRO-3 stops at \"" + type +
+           "\" beside true, which is its default: write false");
+  }
+
+  /// What the scenario trains with in place of `type`. Nothing later knows of that one.
+  std::string as_adam(const std::string& type) {
+    const std::string words = "trains with Adam in place of DeepSpeed's \"" + type +
+                              "\", and an export of it has optimizer.type \"AdamW\": write \"" +
+                              type + "\" there again";
+    note("optimizer.type: the scenario " + words);
+    imported_.scenario["note"] = words;
+    return "adam";
   }
 
   std::string optimizer_kind() {
@@ -232,6 +252,7 @@ class Import {
     if (mentions(type, "sgd"))
       return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
     if (mentions(type, "lion")) return "lion";
+    if (mentions(type, "muon")) note_stop_of_muon(type);
     if (mentions(type, "muon") && is_on_gpu_as_muon(type)) return "muon";
     const bool in_one_bit = mentions(type, "onebit") || mentions(type, "zeroone");
     if (in_one_bit && keys_.number("/zero_optimization/stage", 0) > 0)
@@ -258,7 +279,7 @@ class Import {
     else if (!mentions(type, "adam"))
       keys_.complain("/optimizer/type", "no \"" + type + "\"",
                      "known: Adam, AdamW, Lamb, Lion, Adagrad, Muon, SGD");
-    return "adam";
+    return mentions(type, "adam") && !in_one_bit ? "adam" : as_adam(type);
   }
 
   std::optional<std::uint64_t> batch(const std::string& key) {

@@ -11,6 +11,7 @@
 namespace spillway::scenarios::muon_test {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -52,7 +53,36 @@ TEST(ImportDeepSpeedsMuon, SaysHowDeepSpeedsOwnDiffers) {
     EXPECT_THAT(text::words_of(import(std::string(R"("stage": )") + stage).notes),
                 Contains(HasSubstr("the ranks in whose partition a matrix lies")));
   EXPECT_THAT(text::words_of(import(R"("stage": 3)").notes),
-              Contains(HasSubstr("stops at reduce_scatter true, all-reduces gradients")));
+              Contains(HasSubstr("ZeRO-3 all-reduces gradients and gathers momenta")));
+}
+
+// Its constructor asks for the optimizer alone, wherever the states lie.
+TEST(ImportDeepSpeedsMuon, SaysThatDeepSpeedStopsAtTheDefaultOfReduceScatter) {
+  const auto stops = HasSubstr("zero_optimization.reduce_scatter: DeepSpeed's ZeRO-3 stops at");
+  const auto idle = AllOf(HasSubstr("no effect on"), HasSubstr("reduce_scatter"));
+  for (const std::string offload :
+       {"", R"(, "offload_optimizer": {"device": "cpu"})",
+        R"(, "offload_param": {"device": "cpu"}, "offload_optimizer": {"device": "cpu"})"}) {
+    SCOPED_TRACE(offload);
+    for (const char* key : {"", R"(, "reduce_scatter": true)", R"(, "reduce_scatter": false)"}) {
+      const auto notes = text::words_of(import(R"("stage": 3)" + offload + key).notes);
+      const bool is_off = std::string(key).find("false") != std::string::npos;
+      EXPECT_EQ(testing::Matches(Contains(stops))(notes), !is_off) << key;
+      EXPECT_THAT(notes, Not(Contains(idle))) << key;
+    }
+  }
+}
+
+// Who exports the scenario gets what it trains with, and has been told so.
+TEST(ImportDeepSpeedsMuon, SaysThatAdamIsInItsPlace) {
+  const Imported imported =
+      import(R"("stage": 3, "reduce_scatter": false, "offload_optimizer": {"device": "cpu"})");
+  const auto replaced = AllOf(HasSubstr("Adam in place of DeepSpeed's \"Muon\""),
+                              HasSubstr("an export of it has optimizer.type \"AdamW\""));
+  EXPECT_THAT(text::words_of(imported.notes), Contains(replaced));
+  EXPECT_THAT(imported.scenario["note"].get<std::string>(), replaced);
+  EXPECT_NO_THROW(read_scenario(imported.scenario, {}, systems()));
+  EXPECT_FALSE(import(R"("stage": 1)").scenario.contains("note"));
 }
 
 TEST(ImportDeepSpeedsMuon, IsAdamOffTheGpu) {
