@@ -65,6 +65,7 @@ class Writes {
     if (best) take({"storage.write", "bytes_per_s", best->rate, best->how, best->together});
     for (const TimedWrites& job : evidence_.writes)
       if (is_steady(job) && &job != best) keep(write, slower(job, *best));
+    keep_late();
     for (const Reading& reading : evidence_.readings)
       if (reading.path == "storage.mixed_efficiency") add_mix(reading);
     return std::move(found_);
@@ -75,7 +76,7 @@ class Writes {
     for (const TimedWrites& job : evidence_.writes)
       if (tells_full_cache(job) && (!longest || job.bytes() > longest->bytes())) longest = &job;
     for (const TimedWrites& job : evidence_.writes) {
-      if (is_steady(job)) continue;
+      if (extent_of(storage_, job) == Extent::within_cache) continue;
       if (job.rate >= fast_rate(storage_, job))
         add_no_slower(job);
       else if (&job == longest)
@@ -92,8 +93,17 @@ class Writes {
   static constexpr const char* write = ".write";
   static constexpr const char* folded_write = ".slc_cache.folded_write";
 
+  /// A job that wrote past the cache and was about as fast as this one; null: none was. Its cache
+  /// was full when this one began, or it has none.
+  const TimedWrites* as_fast_past_cache(const TimedWrites& job) const {
+    constexpr double alike = 1.05;  // two runs of one program
+    for (const TimedWrites& other : evidence_.writes)
+      if (extent_of(storage_, other) != Extent::within_cache && other.rate * alike >= job.rate)
+        return &other;
+    return nullptr;
+  }
   bool is_steady(const TimedWrites& job) const {
-    return extent_of(storage_, job) == Extent::within_cache;
+    return extent_of(storage_, job) == Extent::within_cache && !as_fast_past_cache(job);
   }
   /// How much slower a drive becomes, which one that becomes no slower does not tell.
   bool tells_full_cache(const TimedWrites& job) const {
@@ -115,6 +125,16 @@ class Writes {
           "slc_cache, with size and folded_write",
           {storage_.name});
     return why;
+  }
+
+  /// Jobs that began when the cache was full.
+  void keep_late() {
+    for (const TimedWrites& job : evidence_.writes)
+      if (extent_of(storage_, job) == Extent::within_cache)
+        if (const TimedWrites* other = as_fast_past_cache(job))
+          keep(write, said_of(job) + ": no faster than " + said_of(*other) +
+                          ", which wrote past the drive's cache: it began with a full one, or the "
+                          "drive needs none; leave the drive alone for some minutes before it");
   }
 
   /// Nobody knows what a mix costs where one of its rates is a mean.

@@ -353,7 +353,7 @@ void note_slower_reads(const std::vector<Group>& reads, Evidence& into) {
   for (const Group& group : reads)
     if (&group != best)
       into.notes.push_back(text::filled(
-          "{} has read {}, no more than {} with {}, which counts",
+          "{} reached {}: {} reached {}, and counts",
           {said_of(group), text::rate(group.read), said_of(*best), text::rate(best->read)}));
 }
 

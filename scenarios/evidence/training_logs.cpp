@@ -123,6 +123,8 @@ std::optional<double> micro_batches_of_a_step(std::string_view line) {
 std::optional<double> configured(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
   if (at == std::string_view::npos) return {};
+  const bool is_part = at > 0 && line[at - 1] != ' ' && line[at - 1] != '"';
+  if (is_part) return {};  // "per_device_train_batch_size"
   const std::string_view rest = line.substr(at + key.size());
   const std::size_t value = rest.find_first_not_of(" .\":");
   return value == 0 || value == std::string_view::npos ? std::nullopt

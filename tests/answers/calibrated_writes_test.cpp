@@ -163,6 +163,19 @@ TEST(CalibratedWrites, OfJobsThatDoNotCountSaySo) {
                                            HasSubstr("give storage.nvme slc_cache"))));
 }
 
+// A long job leaves a full cache to the next one.
+TEST(CalibratedWrites, OfAJobThatFoundTheCacheFullAreNoFastRate) {
+  const Job late{107e9, 1.45e9};
+  for (const auto& jobs : {std::vector{sustained, late}, std::vector{late, sustained}}) {
+    const answer::Calibration answer = with(machine(), {of_jobs(jobs)});
+    EXPECT_EQ(drive_of(answer).write, machine().storage[0].write);
+    EXPECT_EQ(folded_of(answer), folded_of(with(machine(), {of_jobs({sustained})})));
+    EXPECT_THAT(answer.kept,
+                ElementsAre(AllOf(Field(&answer::KeptParameter::path, "storage.nvme.write"),
+                                  Field(&answer::KeptParameter::why, HasSubstr("a full one")))));
+  }
+}
+
 // r/R + w/W with a mean of two rates as W is none of a mix.
 TEST(CalibratedWrites, OfAMixPastTheCacheFollowNoCosts) {
   const std::string reads =

@@ -92,5 +92,24 @@ TEST(FioLimits, AJobWithoutBuffersIsADirectOne) {
   }
 }
 
+TEST(FioLimits, OfSeveralJobsThatReadTheOneThatCountsIsNamed) {
+  const auto job = [](int group, const char* depth, const char* rate) {
+    return R"({"jobname":"r","groupid":)" + std::to_string(group) +
+           R"(,"error":0,"job options":{"rw":"read","bs":"1m","direct":"1","ioengine":"libaio",
+             "iodepth":")" +
+           depth + R"("},"read":{"bw_bytes":)" + rate + R"(},"write":{"bw_bytes":0}})";
+  };
+  const std::string file = testing::TempDir() + std::to_string(getpid()) + "fio_reads.json";
+  std::ofstream(file) << R"({"fio version":"fio-3.33","jobs":[)" << job(0, "4", "3000000000") << ","
+                      << job(1, "32", "7000000000") << "]}";
+  const Evidence reads = read_evidence(file);
+  std::remove(file.c_str());
+  ASSERT_EQ(reads.readings.size(), 1u);
+  EXPECT_EQ(reads.readings[0].value, 7e9);
+  ASSERT_EQ(reads.notes.size(), 1u);
+  EXPECT_THAT(text::words(reads.notes[0]), HasSubstr("depth 4 reached 3.00 GB/s"));
+  EXPECT_THAT(text::words(reads.notes[0]), HasSubstr("depth 32 reached 7.00 GB/s, and counts"));
+}
+
 }  // namespace
 }  // namespace spillway::evidence::fio_limits_test

@@ -149,6 +149,9 @@ TEST(Evidence, OfDeepSpeedIsTheBatchOfItsConfiguration) {
   }
   const std::string left_open = "    \"train_batch_size\": \"auto\", \n";
   EXPECT_FALSE(read(left_open + line).runs.at(0).batch);
+  for (const char* of_device :
+       {"per_device_train_batch_size: 2\n", "    \"per_device_train_batch_size\": 2,\n"})
+    EXPECT_FALSE(read(of_device + line).runs.at(0).batch) << of_device;
 }
 
 }  // namespace
