@@ -135,11 +135,10 @@ TEST(OnCuda, AdaptersInTilesEndAsResidentOnesDo) {
   if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
   const Overrides tiles{"training.sequence=8", "training.lora.targets=all_linear",
                         "training.mlp_tiles=3"};
-  const Overrides lora{"training.method=lora"};
   const Overrides packed{"training.method=qlora", "training.lora.dora=true"};
   const Overrides wide{"training.method=lora", "training.lora.dora=true",
                        "training.lora.adapters=fp32"};
-  const Overrides trainings[] = {lora, packed, wide};
+  const Overrides trainings[] = {packed, wide};
   for (const Overrides& overrides : sampled(trainings)) {
     SCOPED_TRACE(overrides.back());
     expect_the_reference(devices,

@@ -79,6 +79,7 @@ TEST(TrainingOfAPart, EndsWhereTheReferenceDoes) {
 // Of 32 tokens the last of five tiles has four. What a tile computes is what all tokens at once
 // would; products of fewer rows may add up in another order, and gradients are sums of five.
 TEST(TrainingOfAPart, InTilesEndsWhereTheReferenceDoes) {
+  MANY_SYSTEMS_TEST();
   const Way parts[] = {
       {"adapters_in_tiles", {"training.method=lora", "training.lora.targets=all_linear"}},
       {"fp32_dora_in_tiles",
