@@ -48,13 +48,34 @@ Predicted predict(const explore::Backend& backend, const CalibrateQuestion& ques
 
 /// One logged number with what `of` finds of it in the two results.
 template <class Of>
-void add(answer::LoggedRun& run, const char* what, const char* unit, std::optional<double> logged,
-         const Predicted* predicted, const Of& of) {
-  if (!logged) return;
-  answer::LoggedNumber number{what, unit, *logged, {}, {}};
+answer::LoggedNumber beside(std::string what, const char* unit, double logged,
+                            const Predicted* predicted, const Of& of) {
+  answer::LoggedNumber number{std::move(what), unit, logged, {}, {}};
   if (predicted && predicted->before()) number.before = of(*predicted->before());
   if (predicted && predicted->after()) number.after = of(*predicted->after());
-  run.numbers.push_back(std::move(number));
+  return number;
+}
+
+template <class Of>
+void add(answer::LoggedRun& run, const char* what, const char* unit, std::optional<double> logged,
+         const Predicted* predicted, const Of& of) {
+  if (logged) run.numbers.push_back(beside(what, unit, *logged, predicted, of));
+}
+
+/// What a timer of a program is of in a step: all of its forward passes, backward passes or update;
+/// null: a part of one, or something else.
+///   Source  DeepSpeed, runtime/engine.py, FORWARD_GLOBAL_TIMER and those beside it; Megatron-LM,
+///           schedules.py and training.py
+double (*phase_of(const std::string& timer))(const Result&) {
+  if (timer == "fwd" || timer == "forward")
+    return [](const Result& result) { return result.forward_s; };
+  if (timer == "bwd" || timer == "backward")
+    return [](const Result& result) { return result.backward_s; };
+  if (timer == "forward-backward")
+    return [](const Result& result) { return result.forward_s + result.backward_s; };
+  if (timer == "step" || timer == "optimizer")
+    return [](const Result& result) { return result.update_s; };
+  return nullptr;
 }
 
 /// GPUs that a scenario trains on.
@@ -177,8 +198,11 @@ answer::LoggedRun compared(const std::string& file, const evidence::LoggedRun& l
   });
   add(run, "host memory", "bytes", logged.host_bytes, of_memory,
       [](const Result& result) { return static_cast<double>(result.host.total); });
-  for (const auto& [name, seconds] : logged.phases_s)
-    run.phases.push_back({name, "s", seconds, {}, {}});
+  for (const auto& [name, seconds] : logged.phases_s) {
+    const auto phase = phase_of(name);
+    run.phases.push_back(phase ? beside(name, "s", seconds, of_work, phase)
+                               : answer::LoggedNumber{name, "s", seconds, {}, {}});
+  }
   return run;
 }
 

@@ -48,7 +48,8 @@ struct LoggedRun {
   std::string file, program;
   std::uint64_t logged = 0;  ///< steps, or lines about some
   std::vector<LoggedNumber> numbers;
-  std::vector<LoggedNumber> phases;  ///< as the program names them; nothing is predicted beside
+  std::vector<LoggedNumber>
+      phases;  ///< as the program names them; parts of one have nothing beside
 };
 
 /// When a drive is worn out, by its maker's rating and by what it says it has used up.
