@@ -98,18 +98,22 @@ Numerics numerics_of(const description::Scenario& scenario) {
   return streaming_numerics(alone);
 }
 
-description::Scenario reference_of(const description::Scenario& scenario) {
-  const Numerics wanted = numerics_of(scenario);
-  if (!wanted.waits)
-    description::refuse("strategy.optimizer.wait",
-                        "with false what is written depends on who was faster: no run repeats",
-                        "use true");
+void require_old_values(const description::Scenario& scenario) {
   if (scenario.strategy.optimizer.roll_back &&
       scenario.strategy.overflow_check == description::OverflowCheck::chained)
     description::refuse("strategy.overflow_check",
                         "with chained optimizer.roll_back has no old values, and what is computed "
                         "for them after an overflow is not what was there",
                         "use fused");
+}
+
+description::Scenario reference_of(const description::Scenario& scenario) {
+  const Numerics wanted = numerics_of(scenario);
+  if (!wanted.waits)
+    description::refuse("strategy.optimizer.wait",
+                        "with false what is written depends on who was faster: no run repeats",
+                        "use true");
+  require_old_values(scenario);
   description::Scenario reference = scenario;
   reference.training.optimizer_in_backward = false;
   reference.strategy = defaults_of("resident");

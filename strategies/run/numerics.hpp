@@ -46,6 +46,10 @@ struct Numerics {
 /// gradients lie.
 Numerics numerics_of(const description::Scenario& scenario);
 
+/// What trains for real may overflow, and a step that does has to be taken back.
+///   Throws  ScenarioError: nobody keeps what was there before
+void require_old_values(const description::Scenario& scenario);
+
 /// The same training by `resident`, everything in GPU memory, with the numerics of `scenario`: what
 /// it must end with, bit for bit.
 ///   Throws  ScenarioError where nothing else trains so (optimizer.wait false, or roll_back with

@@ -129,6 +129,16 @@ TEST(ValidateRefuses, AnUpdateThatNobodyWaitsFor) {
   EXPECT_THAT(ended.err, HasSubstr("--set strategy.optimizer.wait=true"));
 }
 
+// The loss scale of fp16 may overflow at any time.
+TEST(ValidateRefuses, AStepThatCouldNotBeTakenBack) {
+  const Ended ended = Server().validate(
+      "--on a --set strategy.system=superoffload --set training.precision=fp16_mixed");
+  EXPECT_EQ(ended.exit, 2);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("strategy.overflow_check: with chained optimizer.roll_back has "
+                                   "no old values"));
+}
+
 TEST(ValidateRefuses, SerialNumbersWithoutDisks) {
   const Ended ended = Server().validate("--on a --allow-raw S1");
   EXPECT_EQ(ended.exit, 2);
