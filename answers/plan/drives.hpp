@@ -17,7 +17,8 @@ struct DrivesQuestion {
 
 /// The fewest drives of each kind that are nearly as fast as the best of all and last long enough.
 /// Other arrays keep theirs.
-///   Throws  ScenarioError: the machine has no drives, or none of that name; what is wrong with all that could be tried
+///   Throws  ScenarioError: the machine has no drives, or none of that name; what is wrong with all
+///           that could be tried
 answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& question);
 
 }  // namespace spillway::answers

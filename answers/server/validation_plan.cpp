@@ -12,6 +12,7 @@
 #include "strategies/decide/automatic.hpp"
 #include "strategies/decide/decide.hpp"
 #include "strategies/run/counting_probe.hpp"
+#include "strategies/run/numerics.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -115,6 +116,7 @@ void require_possible(const ValidateQuestion& question, const Scenario& scenario
   const strategies::Prepared prepared = strategies::prepare(scenario);
   try {
     hw_backend::require_support(scenario, prepared);
+    strategies::require_old_values(scenario);
   } catch (const ScenarioError& error) {
     std::vector<Complaint> complaints = error.complaints();
     for (Complaint& complaint : complaints)

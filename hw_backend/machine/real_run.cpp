@@ -2,7 +2,6 @@
 
 #include "hw_backend/machine/other_work.hpp"
 #include "hw_backend/storage/limits.hpp"
-#include "strategies/run/numerics.hpp"
 
 #include <algorithm>
 
@@ -63,7 +62,6 @@ std::vector<std::unique_ptr<Device>> make_devices(const description::Scenario& s
 
 void require_support(const description::Scenario& scenario, const strategies::Prepared& prepared) {
   require_support(prepared.model, prepared.program.workload);
-  strategies::require_old_values(scenario);
   if (scenario.strategy.weights.experts_on_cpu() &&
       scenario.node_ranks() > scenario.parallel.pipeline)
     description::refuse("strategy.weights.experts",

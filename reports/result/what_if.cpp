@@ -35,8 +35,8 @@ double storage_share(const Result& r, const std::string& storage) {
   return share == r.utilization.storage.end() ? 0 : share->second;
 }
 
-/// The array that a what-if is about: the one that it names, else the busiest of them; null where the
-/// result does not say.
+/// The array that a what-if is about: the one that it names, else the busiest of them; null where
+/// the result does not say.
 const nlohmann::json* array_of(const std::string& what_if, const Result& r) {
   const nlohmann::json::json_pointer storages("/machine/storage");
   if (!r.scenario.is_object() || !r.scenario.contains(storages)) return nullptr;
