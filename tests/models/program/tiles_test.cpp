@@ -73,7 +73,8 @@ TEST(AdaptersInTiles, TakeWhatIsBetweenTheirMatrices) {
 // largest gradient of these two. Scratch of the norms of gate, behind gate and up: the identity of
 // the inputs and three matrices; of down, behind all four arrays, of 96 inputs.
 TEST(AdaptersInTiles, WithMagnitudesKeepBothProductsForTheirBackward) {
-  const Operator& backward = backward_of(program_of(tiny_llama, adapters(true)));
+  const StepProgram program = program_of(tiny_llama, adapters(true));
+  const Operator& backward = backward_of(program);
   constexpr std::uint64_t norms = 4 * (2 * f + h), outputs = rows * 2 * (2 * f + h);
   constexpr std::uint64_t scratch = 2 * (f * f + 3 * f * h);
   static_assert(norms % 64 == 0 && 4 * f % 64 == 0 && 4 * h % 64 == 0);
