@@ -29,11 +29,15 @@ void add_drive(description::StorageSpec& storage) {
   ++storage.count;
 }
 
+void raise_caps(description::StorageSpec& storage) {
+  for (auto* rate : {&storage.array_read, &storage.array_write})
+    if (*rate) *rate = **rate * 2;
+}
+
 /// Of what other computers have: how many drives are behind it is not known.
 void make_faster(description::StorageSpec& storage) {
   for (auto* rate : {&storage.read, &storage.write}) *rate = *rate * 2;
-  for (auto* rate : {&storage.array_read, &storage.array_write})
-    if (*rate) *rate = **rate * 2;
+  raise_caps(storage);
 }
 
 /// Drives that write less than half as fast as others of the same stripe: each waits for them.
@@ -119,9 +123,7 @@ void faster_gpu(Scenario& scenario) {
 
 /// Where a cap binds what several drives reach together: one more brings nothing.
 void faster_arrays(Scenario& scenario) {
-  for (description::StorageSpec& storage : scenario.machine.storage)
-    for (auto* rate : {&storage.array_read, &storage.array_write})
-      if (*rate) *rate = **rate * 2;
+  for (description::StorageSpec& storage : scenario.machine.storage) raise_caps(storage);
 }
 
 /// One more drive reads and writes no faster than those that are there.

@@ -93,22 +93,31 @@ double longer_s(std::uint64_t micro_batches, const Overrides& method = {}) {
          simulate(training("resident", "bf16_mixed", some)).step_time_s;
 }
 
+/// What 8 bits change in time: of a micro-batch what products save and copies of what they read and
+/// of gradients take, of a step copies of weights, seconds.
+struct EightBitSeconds {
+  double saved, of_a_micro_batch, of_a_step;
+};
+///   products  of a matrix
+///   bytes     that making a copy of one number reads and writes
+EightBitSeconds seconds_of(const description::Scenario& scenario, double products, double bytes) {
+  const models::Model model = model_of(scenario);
+  const models::Architecture& a = model.architecture;
+  const auto parameters = static_cast<double>(Blocks(model).parameters);
+  const double tokens =
+      static_cast<double>(scenario.training.micro_batch * scenario.training.sequence);
+  const auto copied = static_cast<double>(
+      a.layers * (2 * a.hidden + a.attention_width() + a.ffn +  // inputs
+                  a.query_width() + 2 * a.kv_width() + 2 * a.hidden + 2 * a.ffn));
+  return {products * 2 * tokens * parameters / 1e9 / 2, bytes * tokens * copied / 1e9,
+          4 * parameters / 1e9};
+}
+
 // Three products a matrix take half of the time. Copies are read in 2 B and written in 1 + 1: of
 // weights once a step; of what products read, the outputs of two norms, of attention and of the
 // gated product; of the gradients of all they write.
 TEST(Fp8, HalvesTheProductsAndMakesCopies) {
-  const description::Scenario scenario = training("resident", "fp8");
-  const models::Model model = model_of(scenario);
-  const models::Architecture& a = model.architecture;
-  const Blocks blocks(model);
-  const double tokens =
-      static_cast<double>(scenario.training.micro_batch * scenario.training.sequence);
-  const double saved = 3 * 2 * tokens * static_cast<double>(blocks.parameters) / 1e9 / 2;
-  const auto copied = static_cast<double>(
-      a.layers * (2 * a.hidden + a.attention_width() + a.ffn +  // inputs
-                  a.query_width() + 2 * a.kv_width() + 2 * a.hidden + 2 * a.ffn));
-  const double of_a_micro_batch = 4 * tokens * copied / 1e9;
-  const double of_a_step = 4 * static_cast<double>(blocks.parameters) / 1e9;
+  const auto [saved, of_a_micro_batch, of_a_step] = seconds_of(training("resident", "fp8"), 3, 4);
   const double once = longer_s(1);
   EXPECT_NEAR(once, of_a_step + of_a_micro_batch - saved, 1e-6 * saved);
   EXPECT_LT(once, 0);
@@ -118,18 +127,8 @@ TEST(Fp8, HalvesTheProductsAndMakesCopies) {
 // Of a frozen base two products a matrix take half of the time, and what they read has one copy:
 // read in 2 B, written in 1. What an adapter multiplies takes what it takes in 16 bits.
 TEST(Fp8, BesideAdaptersHalvesTheProductsOfTheBase) {
-  const description::Scenario scenario = training("resident", "fp8", lora);
-  const models::Model model = model_of(scenario);
-  const models::Architecture& a = model.architecture;
-  const Blocks blocks(model);
-  const double tokens =
-      static_cast<double>(scenario.training.micro_batch * scenario.training.sequence);
-  const double saved = 2 * 2 * tokens * static_cast<double>(blocks.parameters) / 1e9 / 2;
-  const auto copied = static_cast<double>(
-      a.layers * (2 * a.hidden + a.attention_width() + a.ffn +  // inputs
-                  a.query_width() + 2 * a.kv_width() + 2 * a.hidden + 2 * a.ffn));
-  const double of_a_micro_batch = 3 * tokens * copied / 1e9;
-  const double of_a_step = 4 * static_cast<double>(blocks.parameters) / 1e9;
+  const auto [saved, of_a_micro_batch, of_a_step] =
+      seconds_of(training("resident", "fp8", lora), 2, 3);
   EXPECT_NEAR(longer_s(1, lora), of_a_step + of_a_micro_batch - saved, 1e-6 * saved);
   EXPECT_NEAR(longer_s(2, lora), of_a_step + 2 * (of_a_micro_batch - saved), 1e-6 * saved);
 }
