@@ -119,8 +119,27 @@ void add_drives(const json& own, const json& all, std::set<std::string>& into) {
       into.insert(drive_of(name.starts_with('/') ? name : folder + "/" + name));
 }
 
-/// These wait for each request whatever iodepth says; without an ioengine fio takes psync.
-std::uint64_t depth_of(const json& own, const json& all) {
+/// How many requests were under way for most of the time, which fio counts by powers of two: "32",
+/// and ">=64" for all above. 0: the file has no such counts, as from fio 3 where nothing ran.
+std::uint64_t counted_depth(const json& job) {
+  const auto levels = job.find("iodepth_level");
+  if (levels == job.end() || !levels->is_object()) return 0;
+  double most = 0;
+  std::uint64_t depth = 0;
+  for (const auto& [level, share] : levels->items()) {
+    if (!share.is_number() || share.get<double>() <= most) continue;
+    most = share.get<double>();
+    const std::size_t digits = level.find_first_of("0123456789");
+    depth = digits == std::string::npos ? 0 : std::strtoull(&level[digits], nullptr, 10);
+  }
+  return depth;
+}
+
+/// These wait for each request whatever iodepth says; without an ioengine fio takes psync. What was
+/// counted says it where the options do not: fio 2 leaves those of its command line out.
+std::uint64_t depth_of(const json& job, const json& own, const json& all) {
+  if (option(own, all, "ioengine", "").empty() || option(own, all, "iodepth", "").empty())
+    if (const std::uint64_t counted = counted_depth(job)) return counted;
   constexpr std::string_view synchronous[] = {"sync",   "psync",   "vsync",
                                               "pvsync", "pvsync2", "mmap"};
   const std::string engine = option(own, all, "ioengine", "psync");
@@ -191,7 +210,7 @@ void add(Group& group, const json& job, const json& all) {
   // With group_reporting one entry stands for all copies of a job; without it each has its own.
   const bool reported = own.contains("group_reporting") || all.contains("group_reporting");
   group.jobs += reported ? copies : 1;
-  group.depth = depth_of(own, all);
+  group.depth = depth_of(job, own, all);
   group.cached = group.cached || is_cached(own, all);
   if (group.limited.empty()) group.limited = limit_of(own, all, written > 0);
   add_drives(own, all, group.drives);

@@ -57,6 +57,22 @@ TEST(FioLimits, AJobThatFlushesItsWritesHasNoDepth) {
     EXPECT_EQ(of_write_with(option).readings.size(), 1u) << option;
 }
 
+// fio 2 leaves out what its command line said; what was counted says how deep the queue was.
+TEST(FioLimits, TheDepthOfAJobThatNamesNoneIsTheOneThatWasCounted) {
+  const auto of_levels = [](const char* levels) {
+    const std::string file = testing::TempDir() + std::to_string(getpid()) + "fio_levels.json";
+    std::ofstream(file) << R"({"fio version":"fio-2.16","jobs":[{"jobname":"r","error":0,
+      "job options":{"rw":"read","bs":"1M","direct":"1"},"iodepth_level":)"
+                        << levels << R"(,"read":{"bw":1000000},"write":{"bw":0}}]})";
+    Evidence found = read_evidence(file);
+    std::remove(file.c_str());
+    return found;
+  };
+  EXPECT_EQ(of_levels(R"({"1":0.1,"2":0.1,"16":0.3,"32":99.5,">=64":0})").readings.size(), 1u);
+  EXPECT_EQ(of_levels(R"({"1":0.1,"32":0.2,">=64":99.7})").readings.size(), 1u);
+  EXPECT_TRUE(of_levels(R"({"1":100,"2":0,"32":0})").readings.empty());
+}
+
 TEST(FioLimits, AJobOfSeveralSizesIsOneOfItsSmallest) {
   const auto of_sizes = [](const std::string& sizes) {
     return of_job(R"("rw":"randread","direct":"1",)" + sizes, 900e6, 0);
