@@ -170,6 +170,7 @@ void run_fields(Io& io, T& run) {
   io.optional("tokens", run.tokens);
   io.optional("checkpoint_every", run.checkpoint_every);
   io.optional("checkpoint_rate", run.checkpoint_rate);
+  io.optional("log_bytes", run.log_bytes);
 }
 
 void read_bench(const json& object, IoBench& bench) {

@@ -376,6 +376,7 @@ struct RunLength {
   std::optional<double> tokens;             ///< of the finished run; or epochs x dataset_tokens
   std::optional<Seconds> checkpoint_every;  ///< of the finished run; 0: none; absent: 1 hour
   std::optional<BytesPerSecond> checkpoint_rate;  ///< at which a rank writes one; absent: 1 GB/s
+  std::optional<Bytes> log_bytes;  ///< of trackers and profilers with each step of the finished run
 };
 
 }  // namespace spillway::description
