@@ -293,11 +293,23 @@ void Platform::build_peers(Zone* zone) {
       const GpuLinks &sender = gpus_[from], &receiver = gpus_[to];
       if (from == to && alike_ == 1) continue;
       if (from / ranks_per_node_ == to / ranks_per_node_)
-        add_peer_route(zone, from, to, out[from], in[to]);
+        add_peer_route(zone, from, to, out[from], in[to], between_sockets(from, to));
       else if (meet(from, to))
         add_peer_route(zone, from, to, {sender.out, sender.all_out, sender.nic_out},
-                       {receiver.nic_in, receiver.all_in, receiver.in});
+                       {receiver.nic_in, receiver.all_in, receiver.in}, nullptr);
     }
+}
+
+/// What all cards of the sender's socket share on their way to the receiver's; null inside one.
+Platform::Link* Platform::between_sockets(std::uint32_t from, std::uint32_t to) {
+  const std::uint64_t sender = machine_.socket_of(from % ranks_per_node_);
+  const std::uint64_t receiver = machine_.socket_of(to % ranks_per_node_);
+  if (sender == receiver) return nullptr;
+  const std::string name = "node" + std::to_string(from / ranks_per_node_) + " socket" +
+                           std::to_string(sender) + " to " + std::to_string(receiver);
+  Link*& shared = socket_links_[name];
+  if (!shared) shared = link(name, machine_.host.socket_rate->value());
+  return shared;
 }
 
 /// Whether ranks of two nodes send to each other: in a ring of all ranks, or from stage to stage.
@@ -307,9 +319,10 @@ bool Platform::meet(std::uint32_t from, std::uint32_t to) const {
 }
 
 void Platform::add_peer_route(Zone* zone, std::uint32_t from, std::uint32_t to,
-                              const std::vector<Link*>& out, const std::vector<Link*>& in) {
+                              const std::vector<Link*>& out, const std::vector<Link*>& in,
+                              Link* between) {
   std::vector<s4u::LinkInRoute> route;
-  for (const auto& links : {out, in})
+  for (const auto& links : {out, std::vector{between}, in})
     for (Link* each : links)
       if (each) route.emplace_back(each);
   zone->add_route(gpus_[from].sends->get_netpoint(), gpus_[to].receives->get_netpoint(), nullptr,

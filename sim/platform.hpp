@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <simgrid/s4u.hpp>
+#include <string>
 #include <vector>
 
 namespace spillway::sim {
@@ -78,6 +80,8 @@ class Platform {
   Path peer(strategies::Rank from, strategies::Rank to) const {
     return {gpus_[from.index].sends, gpus_[to.index].receives};
   }
+  /// Not all ways from one GPU of a node to another are alike.
+  bool has_socket_links() const { return !socket_links_.empty(); }
   /// GPU to its like on the next node. Nodes are equal: what leaves here arrives there as the same
   /// arrives here, so that the way out of the one and into the other are this GPU's own.
   Path other_node(strategies::Rank rank) const { return gpus_[rank.index].other_node; }
@@ -145,7 +149,8 @@ class Platform {
   void build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank);
   void build_peers(Zone* zone);
   void add_peer_route(Zone* zone, std::uint32_t from, std::uint32_t to,
-                      const std::vector<Link*>& out, const std::vector<Link*>& in);
+                      const std::vector<Link*>& out, const std::vector<Link*>& in, Link* between);
+  Link* between_sockets(std::uint32_t from, std::uint32_t to);
   bool meet(std::uint32_t from, std::uint32_t to) const;
   void build_cpu(Zone* zone);
   std::vector<Path> threads(Zone* zone, const char* name, double bytes_per_s, std::size_t level);
@@ -168,6 +173,7 @@ class Platform {
   int busy_teams_ = 0;      ///< ranks that have some
   std::vector<StorageLinks> storages_;
   std::vector<GpuLinks> gpus_;
+  std::map<std::string, Link*> socket_links_;  ///< by node and the two sockets
   std::deque<Mix> mixes_;  ///< addresses stay: SimGrid's callbacks and operations hold them
   std::deque<SlcCache> caches_;
   bool caches_start_full_;

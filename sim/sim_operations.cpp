@@ -228,18 +228,24 @@ double SimMachine::launched(SimOperation& operation, double seconds) {
 }
 
 /// Every member sends to the next GPU of its node and to the next node at once: the chunks of a
-/// ring or tree follow each other. The first member stands for all of them until the round is over.
+/// ring or tree follow each other. In an all-to-all it sends each other GPU its part, for which the
+/// next one's link stands where all links are alike. The first member stands for all of them until
+/// the round is over.
 void SimMachine::start(CollectiveRound& round) {
   const strategies::CollectiveCost& cost = round.cost;
   const std::size_t members = round.members.size();
   SimOperation& first = simulated(*round.members.front());
   first.stretch = stretch_of(first);
+  const bool to_all =
+      round.what == strategies::Collective::all_to_all && platform_.has_socket_links();
   double to_peers = 0;
   for (std::size_t i = 0; i < members; ++i) {
     const strategies::Rank rank = round.members[i]->rank;
     if (cost.to_peer > 0) {
-      first.planned.push_back({platform_.peer(rank, round.members[(i + 1) % members]->rank),
-                               static_cast<double>(cost.to_peer)});
+      const std::size_t others = to_all ? members - 1 : 1;
+      for (std::size_t step = 1; step <= others; ++step)
+        first.planned.push_back({platform_.peer(rank, round.members[(i + step) % members]->rank),
+                                 static_cast<double>(cost.to_peer) / static_cast<double>(others)});
       to_peers += static_cast<double>(cost.to_peer);
     }
     if (cost.to_node > 0)

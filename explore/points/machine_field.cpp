@@ -81,6 +81,7 @@ const Fields& machine_fields() {
       {"host.convert", field(&MachineFile::host, &HostSpec::convert)},
       {"host.check_chained", field(&MachineFile::host, &HostSpec::check_chained)},
       {"host.check_fused", field(&MachineFile::host, &HostSpec::check_fused)},
+      {"host.socket_rate", field(&MachineFile::host, &HostSpec::socket_rate)},
       {"network.per_gpu", field(&MachineFile::network, &NetworkSpec::per_gpu)},
       {"network.intra_node_per_gpu",
        field(&MachineFile::network, &NetworkSpec::intra_node_per_gpu)},

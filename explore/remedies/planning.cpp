@@ -135,7 +135,8 @@ bool array_is_full(const Scenario& before, std::size_t storage) {
 
 void faster_peers(Scenario& scenario) {
   description::MachineFile& machine = scenario.machine;
-  for (auto* rate : {&machine.gpu.peer_rate, &machine.network.intra_node_per_gpu})
+  for (auto* rate :
+       {&machine.gpu.peer_rate, &machine.network.intra_node_per_gpu, &machine.host.socket_rate})
     if (*rate) *rate = **rate * 2;
 }
 
@@ -209,7 +210,8 @@ std::map<std::string, result::WhatIf> what_next(const Backend& backend, const Sc
   if (scenario.strategy.io_engine == description::IoEngine::buffered)
     steps.emplace_back("twice the page cache rate", faster_page_cache);
   add_storages(scenario, steps);
-  if (scenario.node_ranks() > 1 && !scenario.machine.peers_use_pcie())
+  if (scenario.node_ranks() > 1 &&
+      (!scenario.machine.peers_use_pcie() || scenario.machine.host.socket_rate))
     steps.emplace_back("twice the gpu-to-gpu rate", faster_peers);
   if (scenario.nodes_in_use() > 1) steps.emplace_back("twice the network rate", faster_network);
   std::vector<Scenario> scenarios;

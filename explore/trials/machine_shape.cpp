@@ -28,6 +28,7 @@ std::string shape_of(description::MachineFile machine) {
     *rate = {};
   host.adam = {};
   if (host.lion) host.lion = description::ParamsPerSecond{};
+  if (host.socket_rate) host.socket_rate = description::BytesPerSecond{};
   host.team_rates.clear();
   host.cores = 1;
   host.slots.clear();

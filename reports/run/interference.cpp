@@ -140,6 +140,11 @@ Text interference(const Result& r) {
   const nlohmann::json::json_pointer access("/machine/gpu/peer_access");
   if (r.scenario.contains(access) && !r.scenario.at(access).get<bool>() && r.io.network > 0)
     all.push_back("What GPUs send each other goes by way of host memory (gpu.peer_access).");
+  const nlohmann::json::json_pointer sockets("/machine/host/socket_rate");
+  if (r.scenario.contains(sockets) && r.io.network > 0)
+    all.push_back(
+        filled("What GPUs of one socket send to those of another shares {} (host.socket_rate).",
+               {r.scenario.at(sockets).get<std::string>()}));
   for (const char* teams : {"2", "4", "8"})
     if (const auto share = number_at(r, std::string("/machine/host/team_rates/") + teams))
       all.push_back(

@@ -69,6 +69,8 @@ void host_fields(Io& io, Spec& host) {
   io("reserve", host.reserve);
   io.map("slots", host.slots);
   io("lanes", host.lanes);
+  io("sockets", host.sockets);
+  io.optional("socket_rate", host.socket_rate);
 }
 
 template <class Io, class Spec>
@@ -435,6 +437,7 @@ void to_json(json& object, const MachineFile& machine) {
   FieldWriter host(object["host"]);
   host_fields(host, machine.host);
   if (machine.host.lanes == 0) object["host"].erase("lanes");
+  if (machine.host.sockets == 1) object["host"].erase("sockets");
   for (const StorageSpec& storage : machine.storage)
     object["storage"].push_back(storage_json(storage));
   FieldWriter network(object["network"]);

@@ -114,7 +114,10 @@ struct HostSpec {
   /// Places of its board: cards under "card", drives under their form ("m2", "u2"). What has no
   /// entry has no limit.
   std::map<std::string, std::uint64_t> slots;
-  std::uint64_t lanes = 0;  ///< of PCI Express behind those places; 0: not stated, no limit
+  std::uint64_t lanes = 0;    ///< of PCI Express behind those places; 0: not stated, no limit
+  std::uint64_t sockets = 1;  ///< processors; the cards are divided among them in their order
+  /// Of what goes from cards of one socket to those of another, each way; absent: no limit.
+  std::optional<BytesPerSecond> socket_rate;
 };
 
 /// The reserve of a machine file that states none: 4 GiB or 5 % of the memory, whichever is more,
@@ -245,6 +248,10 @@ struct MachineFile {
   }
   /// Whether what goes from GPU to GPU of a node takes PCIe.
   bool peers_use_pcie() const { return !gpu.peer_access || !peer_rate(); }
+  /// The socket of a card of a node; all have one where nothing limits what passes between sockets.
+  std::uint64_t socket_of(std::uint64_t card) const {
+    return host.socket_rate ? card % gpu.count * host.sockets / gpu.count : 0;
+  }
   /// The most that r/R + w/W comes to on any of its storages; 1 where no mix is a gain.
   double best_mix() const;
   /// Total price: server + GPUs + drives (+ DRAM where priced by GiB); absent without prices_usd.

@@ -181,6 +181,8 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
   ranges.duration("machine.network.latency", machine.network.latency, 10);
   ranges.quantity("machine.host.memory", machine.host.memory, MB, 256 * TiB);
   ranges.quantity("machine.host.memory_rate", machine.host.memory_rate, MB, 100 * TB);
+  if (const auto& rate = machine.host.socket_rate)
+    ranges.quantity("machine.host.socket_rate", *rate, MB, 10 * TB);
   check_adam(machine.host, ranges);
   for (const description::StorageSpec& storage : machine.storage) check_storage(storage, ranges);
   if (machine.prices_usd) check_prices(*machine.prices_usd, ranges);

@@ -167,9 +167,9 @@ bool ranks_are_alike(const description::Scenario& scenario) {
   const bool apart = std::any_of(machine.storage.begin(), machine.storage.end(),
                                  [](const auto& storage) { return !storage.gpus.empty(); });
   return scenario.node_ranks() > 1 && scenario.parallel.pipeline == 1 && !scenario.run.io_bench &&
-         scenario.run.jitter == 0 && !apart && !first_come && !passes_page_cache(scenario) &&
-         !machine.gpu.shares_host && !machine.gpu.one_memory &&
-         optimizer.staleness != description::any_staleness &&
+         scenario.run.jitter == 0 && machine.socket_of(scenario.node_ranks() - 1) == 0 && !apart &&
+         !first_come && !passes_page_cache(scenario) && !machine.gpu.shares_host &&
+         !machine.gpu.one_memory && optimizer.staleness != description::any_staleness &&
          (machine.host.memory.value() == 0 || bases_of(scenario) < machine.host.usable());
 }
 

@@ -80,6 +80,20 @@ TEST(MachineFile, TeamsShareTheRatesOfOneBetweenTheNumbersOfItsTable) {
   EXPECT_EQ(host.team_share(9), 0.5);
 }
 
+TEST(MachineFile, DividesItsCardsAmongSocketsWhereALinkBetweenThemIsKnown) {
+  json object = least();
+  EXPECT_FALSE(json(object.get<MachineFile>())["host"].contains("sockets"));
+  object["gpu"]["count"] = 6;
+  object["host"]["sockets"] = 2;
+  EXPECT_EQ(object.get<MachineFile>().socket_of(5), 0u);
+  object["host"]["socket_rate"] = "16 GB/s";
+  const auto machine = object.get<MachineFile>();
+  EXPECT_EQ(machine.socket_of(2), 0u);
+  EXPECT_EQ(machine.socket_of(3), 1u);
+  EXPECT_EQ(machine.socket_of(6), 0u);  // the first of the next node
+  EXPECT_EQ(json(machine)["host"]["socket_rate"], "16 GB/s");
+}
+
 TEST(MachineFile, HasATableOfProductsByShape) {
   json object = least();
   EXPECT_FALSE(json(object.get<MachineFile>())["gpu"].contains("products"));

@@ -143,6 +143,41 @@ TEST(SimCollectives, RunAsARing) {
   EXPECT_NEAR(seconds_of(four_peers(), Collective::all_reduce, 4 * GB), 0.606, 1e-6);
 }
 
+/// Of four cards two on each socket.
+description::Scenario two_sockets() {
+  description::Scenario scenario = four_peers();
+  scenario.machine.gpu.count = 4;
+  scenario.machine.host.sockets = 2;
+  scenario.machine.host.socket_rate = BytesPerSecond(5e9);
+  return scenario;
+}
+
+TEST(SimCollectives, OfCardsOnTwoSocketsCrossTheLinkBetweenThemOnceEachWay) {
+  // each sends 3 GB: 1 to 2 and 3 to 0 over links of their own ways at 5 GB/s, in 3 rounds of 1 ms
+  EXPECT_NEAR(seconds_of(two_sockets(), strategies::Collective::all_gather, 4 * GB), 0.603, 1e-6);
+  description::Scenario one_socket = two_sockets();
+  one_socket.machine.gpu.count = 8;  // the four in use are those of the first
+  EXPECT_NEAR(seconds_of(one_socket, strategies::Collective::all_gather, 4 * GB), 0.303, 1e-6);
+}
+
+TEST(SimCollectives, AllToAllsCrossTheLinkBetweenSocketsWithHalfOfWhatTheySend) {
+  // each of four sends 1 GB to each other: of two GPUs 4 GB cross at 5 GB/s, in a round of 1 ms
+  EXPECT_NEAR(seconds_of(two_sockets(), strategies::Collective::all_to_all, 4 * GB), 0.801, 1e-6);
+  description::Scenario one_socket = two_sockets();
+  one_socket.machine.host.socket_rate.reset();
+  EXPECT_NEAR(seconds_of(one_socket, strategies::Collective::all_to_all, 4 * GB), 0.301, 1e-6);
+}
+
+TEST(SimSend, SharesTheLinkBetweenSocketsWithOthersOfItsWay) {
+  run(two_sockets(), [](Machine& machine, Rank rank) -> Task<> {
+    const Rank peer{(rank.index + 2) % 4};  // 0 and 1 to 2 and 3, and back
+    Buffer from = on_gpu(machine, rank, 5 * GB), into = on_gpu(machine, peer, 5 * GB);
+    Op send = machine.send(rank, peer, from.view(), into.view());
+    co_await send;
+    EXPECT_SECONDS(send, 2.001);
+  });
+}
+
 TEST(SimCollectives, OfOneMemberOrOfNothingAreOverAtOnce) {
   EXPECT_EQ(seconds_of(one_gpu(), strategies::Collective::all_reduce, GB), 0);
   EXPECT_EQ(seconds_of(four_peers(), strategies::Collective::all_gather, 0), 0);

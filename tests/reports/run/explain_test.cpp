@@ -67,20 +67,25 @@ TEST(Explain, TellsWhenABufferWasBornAndWhetherItIsOnlyKept) {
 TEST(Explain, SaysWhatIsSlowerTogetherThanAlone) {
   result::Result result = sample_that_fits();
   EXPECT_THAT(explain(result, {}, {200}, Topic::time), Not(HasSubstr("(mixed_efficiency)")));
-  result.scenario["machine"] = {{"gpu", {{"peer_access", false}}},
-                                {"host", {{"team_rates", {{"2", 0.8}}}}},
-                                {"storage", {{{"name", "nvme"}, {"mixed_efficiency", 0.87}}}}};
+  result.scenario["machine"] = {
+      {"gpu", {{"peer_access", false}}},
+      {"host", {{"team_rates", {{"2", 0.8}}}, {"socket_rate", "16 GB/s"}}},
+      {"storage", {{{"name", "nvme"}, {"mixed_efficiency", 0.87}}}}};
   result.scenario["run"]["jitter"] = 0.01;
   result.io.network = 1;
   result.io.by_storage["nvme"] = {1, 0};
   EXPECT_THAT(explain(result, {}, {200}, Topic::time), Not(HasSubstr("(mixed_efficiency)")));
   result.io.by_storage["nvme"] = {1, 1};
   const std::string text = explain(result, {}, {1000}, Topic::time);
-  EXPECT_THAT(text, HasSubstr("Reads and writes at once reach 87 % of nvme where each takes half "
-                              "of its time (mixed_efficiency). What GPUs send each other goes by "
-                              "way of host memory (gpu.peer_access). CPU work of 2 ranks at once "
-                              "reaches 80 % of one's rate (host.team_rates). Each operation lasts "
-                              "up to 1 % longer or shorter (run.jitter).\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "Reads and writes at once reach 87 % of nvme where each takes half "
+          "of its time (mixed_efficiency). What GPUs send each other goes by "
+          "way of host memory (gpu.peer_access). What GPUs of one socket send "
+          "to those of another shares 16 GB/s (host.socket_rate). CPU work of 2 ranks at once "
+          "reaches 80 % of one's rate (host.team_rates). Each operation lasts "
+          "up to 1 % longer or shorter (run.jitter).\n"));
 }
 
 TEST(Explain, ExplainsTheColumnsThatItsTableHas) {
