@@ -73,7 +73,8 @@ void slow_gpu(description::MachineFile& machine, double share) {
   for (auto* rates : {&machine.gpu.compute, &machine.gpu.attention})
     for (auto& [type, rate] : *rates) rate = rate * share;
   machine.gpu.memory_rate = machine.gpu.memory_rate * share;
-  if (machine.gpu.reduction) machine.gpu.reduction = *machine.gpu.reduction * share;
+  for (auto* rate : {&machine.gpu.reduction, &machine.gpu.permute})
+    if (*rate) *rate = **rate * share;
 }
 
 /// What is fast can wait: the plan for slower kernels, at their pace. What planners foresee jumps

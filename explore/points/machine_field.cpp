@@ -67,6 +67,7 @@ const Fields& machine_fields() {
       {"gpu.launch", field(&MachineFile::gpu, &GpuSpec::launch)},
       {"gpu.peer_rate", field(&MachineFile::gpu, &GpuSpec::peer_rate)},
       {"gpu.adam", field(&MachineFile::gpu, &GpuSpec::adam)},
+      {"gpu.permute", field(&MachineFile::gpu, &GpuSpec::permute)},
       {"gpu.reduction", field(&MachineFile::gpu, &GpuSpec::reduction)},
       {"pcie.h2d", field(&MachineFile::pcie, &PcieSpec::h2d)},
       {"pcie.d2h", field(&MachineFile::pcie, &PcieSpec::d2h)},

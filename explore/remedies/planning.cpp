@@ -118,7 +118,8 @@ void faster_gpu(Scenario& scenario) {
   for (auto* rates : {&gpu.compute, &gpu.attention})
     for (auto& [type, rate] : *rates) rate = rate * 2;
   gpu.memory_rate = gpu.memory_rate * 2;
-  if (gpu.reduction) gpu.reduction = *gpu.reduction * 2;
+  for (auto* rate : {&gpu.reduction, &gpu.permute})
+    if (*rate) *rate = **rate * 2;
 }
 
 /// Where a cap binds what several drives reach together: one more brings nothing.

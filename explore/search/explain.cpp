@@ -82,6 +82,8 @@ void add_rates(const Scenario& scenario, std::vector<Step>& steps) {
     gpu.overrides.push_back(times("machine.gpu.attention." + type, rate, 2));
   if (const auto& rate = scenario.machine.gpu.reduction)
     gpu.overrides.push_back(times("machine.gpu.reduction", *rate, 2));
+  if (const auto& rate = scenario.machine.gpu.permute)
+    gpu.overrides.push_back(times("machine.gpu.permute", *rate, 2));
   steps.push_back(std::move(gpu));
   const description::HostSpec& host = scenario.machine.host;
   Step processor{

@@ -16,7 +16,8 @@ std::string shape_of(description::MachineFile machine) {
   gpu.memory_rate = {};
   for (auto* rates : {&gpu.compute, &gpu.peak, &gpu.attention})
     for (auto& [type, rate] : *rates) rate = {};
-  if (gpu.reduction) gpu.reduction = description::BytesPerSecond{};
+  for (auto* rate : {&gpu.reduction, &gpu.permute})
+    if (*rate) *rate = description::BytesPerSecond{};
   machine.pcie = {};
   for (auto* rate : {&machine.gpu.peer_rate, &machine.network.intra_node_per_gpu})
     if (*rate) *rate = description::BytesPerSecond{};

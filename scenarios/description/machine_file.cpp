@@ -20,6 +20,7 @@ void gpu_fields(Io& io, Spec& gpu) {
   io.map("attention", gpu.attention);
   io("memory_rate", gpu.memory_rate);
   io.optional("reduction", gpu.reduction);
+  io.optional("permute", gpu.permute);
   io("gpudirect", gpu.gpudirect);
   io("shares_host", gpu.shares_host);
   io("elementwise", gpu.elementwise);

@@ -60,6 +60,9 @@ struct GpuSpec {
   /// Achieved by kernels that sum over the rows of a tensor beside their own work (backward passes
   /// of norms), each array counted once; absent: memory_rate.
   std::optional<BytesPerSecond> reduction;
+  /// Achieved by kernels that put tokens in the order of their experts and back; absent:
+  /// memory_rate.
+  std::optional<BytesPerSecond> permute;
   Bytes reserve;  ///< of `memory`, left to the desktop, the driver and fragmentation
 
   /// What a run may take; 0: unlimited.

@@ -173,6 +173,8 @@ void check_machine(const description::MachineFile& machine, Ranges& ranges) {
     ranges.quantity("machine.gpu.attention." + type, rate, least_flops, most_flops);
   if (const auto& rate = machine.gpu.reduction)
     ranges.quantity("machine.gpu.reduction", *rate, MB, 200 * TB);
+  if (const auto& rate = machine.gpu.permute)
+    ranges.quantity("machine.gpu.permute", *rate, MB, 200 * TB);
   ranges.duration("machine.gpu.launch", machine.gpu.launch, 1);
   const description::PcieSpec& pcie = machine.pcie;
   ranges.quantity("machine.pcie.h2d", pcie.h2d, MB / 10, 10 * TB);

@@ -46,8 +46,9 @@ class Sums {
     const description::GpuSpec& gpu = machine_.gpu;
     const double launch = gpu.launch.value();
     // a bound may not say whose rate is the higher one
-    const double memory =
-        std::max(gpu.memory_rate, gpu.reduction.value_or(gpu.memory_rate)).value();
+    const double memory = std::max({gpu.memory_rate, gpu.reduction.value_or(gpu.memory_rate),
+                                    gpu.permute.value_or(gpu.memory_rate)})
+                              .value();
     const bool separate = gpu.elementwise == description::ElementwiseCost::separate;
     const double bytes =
         of(&RankDemand::other_bytes) + (separate ? of(&RankDemand::pass_bytes) : 0);

@@ -86,6 +86,12 @@ double share_of(double side, ProductShape shape, const description::GpuSpec& gpu
                                                   : product_share(side, gpu);
 }
 
+description::BytesPerSecond traffic_rate(KernelRate rate, const description::GpuSpec& gpu) {
+  if (rate == KernelRate::reduction) return gpu.reduction.value_or(gpu.memory_rate);
+  if (rate == KernelRate::permute) return gpu.permute.value_or(gpu.memory_rate);
+  return gpu.memory_rate;
+}
+
 /// The longer of their traffic and their arithmetic.
 double narrow_seconds(const NarrowKernel& narrow, const description::GpuSpec& gpu, double rate) {
   const double share = share_of(narrow.side, {narrow.tokens, narrow.width}, gpu);
@@ -118,6 +124,11 @@ KernelRate rate_of(const models::Operator& op) {
     case OperatorFunction::norm_backward:
     case OperatorFunction::gated_norm_backward:
       return KernelRate::reduction;
+    case OperatorFunction::scatter_experts:
+    case OperatorFunction::scatter_experts_backward:
+    case OperatorFunction::gather_experts:
+    case OperatorFunction::gather_experts_backward:
+      return KernelRate::permute;
     case OperatorFunction::quantize:
     case OperatorFunction::quantize_weights:
       return KernelRate::fp8;
@@ -194,9 +205,8 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
   if (kernel.updated > 0 && adam && gpu.adam)
     return kernel.updated / gpu.adam->value() + gpu.launch.value();
   if (!included) {
-    const bool reduces = kernel.rate == KernelRate::reduction && gpu.reduction;
     seconds = seconds_of(kernel.bytes - kernel.widened - kernel.narrow.bytes,
-                         (reduces ? *gpu.reduction : gpu.memory_rate).value(), "gpu.memory_rate");
+                         traffic_rate(kernel.rate, gpu).value(), "gpu.memory_rate");
   }
   if (kernel.matrix && kernel.flops > 0) {
     const double share = share_of(kernel.side, {kernel.tokens, kernel.width}, gpu);

@@ -38,8 +38,8 @@ double product_share(ProductShape shape, const description::GpuSpec& gpu);
 /// and its launch. Before it packed weights are widened, by a kernel of its own at
 /// `gpu.memory_rate`; products with narrow matrices that it has inside come beside its own, with a
 /// launch: the longer of their arithmetic and their traffic. An update by Adam goes at
-/// `gpu.adam`, attention at `gpu.attention` and a reduction at `gpu.reduction` where the machine
-/// has them.
+/// `gpu.adam`, attention at `gpu.attention`, a reduction at `gpu.reduction` and what puts tokens in
+/// the order of experts at `gpu.permute` where the machine has them.
 ///   Throws  ScenarioError: no compute rate; InternalError: no memory rate
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);
 

@@ -46,7 +46,7 @@ enum class OperationKind : std::uint8_t {
 /// rate of its own where the machine has one (rate_of). fp8: products of 8-bit copies, and what
 /// makes the copies, which no rate of whole passes was measured with. bf16: products in bf16,
 /// whatever the training's precision is.
-enum class KernelRate : std::uint8_t { usual, attention, reduction, fp8, bf16 };
+enum class KernelRate : std::uint8_t { usual, attention, reduction, permute, fp8, bf16 };
 
 /// Products with the narrow matrices of adapters inside a kernel that has wider ones.
 struct NarrowKernel {

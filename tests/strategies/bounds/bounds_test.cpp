@@ -91,6 +91,12 @@ TEST(KernelTime, AReductionGoesAtItsOwnRateWhereTheMachineHasOne) {
   box.machine.gpu.reduction = description::BytesPerSecond(500e9);
   EXPECT_DOUBLE_EQ(kernel_seconds(reduction, box), 4);
   EXPECT_DOUBLE_EQ(kernel_seconds(other, box), 2);
+  LoggedKernel order = other;
+  order.rate = KernelRate::permute;
+  EXPECT_DOUBLE_EQ(kernel_seconds(order, box), 2);
+  box.machine.gpu.permute = description::BytesPerSecond(250e9);
+  EXPECT_DOUBLE_EQ(kernel_seconds(order, box), 8);
+  EXPECT_DOUBLE_EQ(kernel_seconds(reduction, box), 4);
 }
 
 /// What no kernel can beat: were attention the faster one, all might be attention.
@@ -108,6 +114,8 @@ TEST(Bounds, HoldWhicheverRateIsTheHigher) {
   box.machine.gpu.attention["bf16"] = description::FlopsPerSecond(2e12);
   box.machine.gpu.reduction = description::BytesPerSecond(2000e9);
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 1);
+  box.machine.gpu.permute = description::BytesPerSecond(4000e9);
+  EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 0.75);
 }
 
 TEST(KernelTime, NamesTheRateOfAnOperator) {
@@ -119,6 +127,10 @@ TEST(KernelTime, NamesTheRateOfAnOperator) {
   EXPECT_EQ(rate_of(op), KernelRate::attention);
   op.function = models::OperatorFunction::norm_backward;
   EXPECT_EQ(rate_of(op), KernelRate::reduction);
+  op.function = models::OperatorFunction::scatter_experts;
+  EXPECT_EQ(rate_of(op), KernelRate::permute);
+  op.function = models::OperatorFunction::gather_experts_backward;
+  EXPECT_EQ(rate_of(op), KernelRate::permute);
   op.function = models::OperatorFunction::update;
   EXPECT_EQ(rate_of(op), KernelRate::usual);
   op.flops = models::Flops(1);  // of Muon, whose products are in bf16 whatever is trained
