@@ -2,8 +2,8 @@
 
 #include "answers/simulate/simulate.hpp"
 #include "explore/remedies/planning.hpp"
+#include "explore/trials/expert_ways.hpp"
 #include "explore/trials/spread.hpp"
-#include "explore/trials/ways.hpp"
 #include "models/architecture/architecture.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/json/schema_check.hpp"
@@ -26,8 +26,12 @@ std::string reason_of(const Complaint& complaint) {
   return text;
 }
 
+bool is_of_all(const CompareQuestion& question) {
+  return question.systems == std::vector<std::string>{"all"};
+}
+
 std::vector<std::string> systems_of(const CompareQuestion& question) {
-  if (question.systems != std::vector<std::string>{"all"}) return question.systems;
+  if (!is_of_all(question)) return question.systems;
   std::vector<std::string> names;
   for (const scenarios::SystemInfo& system : explore::known_systems()) names.push_back(system.name);
   return names;
@@ -83,18 +87,36 @@ void warn_of_parts(const std::string& file, Field& field) {
         parts, file));
 }
 
+/// Of a model of experts, beside every system: what leaves these alone outside the GPU. None where
+/// the file cannot be read as it is: its systems say what is wrong.
+std::vector<explore::Way> other_ways(const CompareQuestion& question, const std::string& file) {
+  if (!is_of_all(question)) return {};
+  try {
+    Field unused;
+    return explore::expert_ways(read(file, question.overrides, unused));
+  } catch (const description::ScenarioError&) {
+    return {};
+  }
+}
+
 /// Each system's own parts on one file. What is wrong for all of them is wrong in the file.
 void add_systems(const CompareQuestion& question, const std::vector<std::string>& systems,
                  const std::string& file, Field& field, std::vector<Complaint>& complaints) {
+  std::vector<explore::Way> ways;
+  for (const std::string& system : systems) {
+    ways.push_back(explore::way_named(system));
+    ways.back().name = system;
+  }
+  for (explore::Way& way : other_ways(question, file)) ways.push_back(std::move(way));
   std::vector<Complaint> refused;
   std::vector<answer::LeftOut> left_out;
   bool any = false;
-  for (const std::string& system : systems) {
+  for (const explore::Way& way : ways) {
     // the parts of one system mean nothing to another: only the name is kept
-    std::vector<std::string> overrides = explore::way_named(system).overrides;
+    std::vector<std::string> overrides = way.overrides;
     overrides.insert(overrides.end(), question.overrides.begin(), question.overrides.end());
     const std::string stem = std::filesystem::path(file).stem().string();
-    const std::string label = question.scenarios.size() > 1 ? stem + " " + system : system;
+    const std::string label = question.scenarios.size() > 1 ? stem + " " + way.name : way.name;
     try {
       field.entries.push_back({label, read(file, overrides, field)});
       any = true;

@@ -3,8 +3,9 @@
 #include "explore/outcome/outcomes.hpp"
 #include "explore/outcome/runs_with.hpp"
 #include "explore/remedies/free_settings.hpp"
-#include "explore/trials/card_splits.hpp"
-#include "explore/trials/ways.hpp"
+#include "explore/trials/expert_ways.hpp"
+#include "models/architecture/architecture.hpp"
+#include "scenarios/document/document.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
@@ -27,10 +28,40 @@ const std::vector<std::uint64_t> batches_of_plans = {4, 1};
 /// What a machine has to share work among.
 struct Cards {
   std::uint64_t nodes = 1, own = 1;  ///< own: of a node
+  std::uint64_t shared_by = 1;       ///< ranks that share a sample, as overrides say
+
+  std::uint64_t all_by_data() const { return std::max<std::uint64_t>(nodes * own / shared_by, 1); }
 };
 
-/// By layers and inside them.
-std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario) {
+std::uint64_t said_count(const json* of, const char* key) {
+  const bool said = of && of->is_object() && of->contains(key) && (*of)[key].is_number_unsigned();
+  return said ? std::max<std::uint64_t>((*of)[key].get<std::uint64_t>(), 1) : 1;
+}
+
+/// Before any way is read: what is said of ranks may fit all cards, and not one.
+///   Result  nothing where it cannot be read; whoever reads a way says what is wrong
+std::optional<Cards> cards_of(const json& job, const std::vector<std::string>& overrides) {
+  try {
+    const scenarios::Document document =
+        scenarios::assemble(scenarios::located_at(job, {}), overrides);
+    if (!document.machine.present) return std::nullopt;
+    const json& machine = document.machine.json.value;
+    const json* parallel = document.scenario.find("/parallel");
+    const json* gpu = machine.contains("gpu") ? &machine["gpu"] : nullptr;
+    Cards cards{said_count(&machine, "nodes"), said_count(gpu, "count")};
+    for (const char* ranks : {"tensor", "pipeline", "context"})
+      cards.shared_by *= said_count(parallel, ranks);
+    return cards;
+  } catch (const description::ScenarioError&) {
+    return std::nullopt;
+  }
+}
+
+/// By layers and inside them, and by the experts of layers.
+///   data  all cards by data
+std::vector<CardSplit> other_splits(const Cards& cards, const CardSplit& data,
+                                    const Scenario& scenario,
+                                    const std::vector<std::string>& overrides) {
   std::vector<CardSplit> splits;
   // what trains adapters of packed matrices has one stage at work
   const bool one_at_a_time = description::has_adapters(scenario.training.method) &&
@@ -40,19 +71,22 @@ std::vector<CardSplit> other_splits(const Cards& cards, const Scenario& scenario
     split.one_at_a_time = one_at_a_time && split.tensor == 1;
     if (split.one_at_a_time) splits.push_back(split);
   }
+  if (explore::name_path(overrides, "parallel.expert") ||
+      scenario.strategy.weights.experts_on_cpu())
+    return splits;
+  std::vector<CardSplit> by_data = splits;
+  by_data.insert(by_data.begin(), data);
+  const std::uint64_t experts = models::architecture_of(scenario).experts;
+  for (const CardSplit& split : explore::splits_of_experts(by_data, cards.own, experts))
+    splits.push_back(split);
   return splits;
-}
-
-std::uint64_t ranks_of_a_sample(const Scenario& scenario) {
-  const description::Parallel& parallel = scenario.parallel;
-  return parallel.tensor * parallel.pipeline * parallel.context;
 }
 
 /// Resolves ways; remembers what is wrong with the first.
 class Candidates {
  public:
   Candidates(const json& job, const std::vector<std::string>& overrides)
-      : job_(job), overrides_(overrides) {}
+      : job_(job), overrides_(overrides), cards_(cards_of(job, overrides).value_or(Cards())) {}
 
   /// See candidates_of.
   std::vector<text::Text> refused() const {
@@ -106,22 +140,14 @@ class Candidates {
   }
 
   void add(const explore::Way& way) {
-    std::optional<Scenario> alone;
-    if (!cards_) {
-      alone = read(way, {});
-      if (!alone) return note_refusal(way);
-      cards_ = Cards{alone->machine.nodes, alone->machine.gpu.count};
-      shared_by_ = ranks_of_a_sample(*alone);
-    }
-    const CardSplit data{.data =
-                             std::max<std::uint64_t>(cards_->nodes * cards_->own / shared_by_, 1)};
+    const CardSplit data{.data = cards_.all_by_data()};
     const auto scenario = read(way, data.overrides());
     if (scenario) add(way, data, *scenario);
     if (scenario && found_.back().runnable) add_smaller(way, data, *scenario);
-    if (!scenario && !alone) alone = read(way, {});
-    if (!scenario && !alone) return note_refusal(way);
+    const auto alone = scenario ? scenario : read(way, {});
+    if (!alone) return note_refusal(way);
     if (!way.splits_layers) return;
-    for (const CardSplit& split : other_splits(*cards_, scenario ? *scenario : *alone))
+    for (const CardSplit& split : other_splits(cards_, data, *alone, overrides_))
       if (const auto other = read(way, split.overrides())) add(way, split, *other);
   }
 
@@ -159,8 +185,7 @@ class Candidates {
   const json& job_;
   const std::vector<std::string>& overrides_;
   const std::vector<scenarios::SystemInfo> systems_ = explore::known_systems();
-  std::optional<Cards> cards_;
-  std::uint64_t shared_by_ = 1;  ///< ranks that share a sample in whatever way, as overrides say
+  const Cards cards_;
   std::vector<Candidate> found_;
   std::optional<description::ScenarioError> wrong_, last_wrong_;
   std::map<std::string, std::vector<std::string>> refused_;  ///< systems by what is wrong

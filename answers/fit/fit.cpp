@@ -13,6 +13,7 @@
 #include "scenarios/deepspeed/trainer.hpp"
 #include "scenarios/reading/plausible.hpp"
 #include "scenarios/reading/read_model.hpp"
+#include "strategies/machine/setup.hpp"
 #include "strategies/run/packed_base.hpp"
 #include "strategies/systems/catalogue.hpp"
 
@@ -61,6 +62,18 @@ void add_note_of_experts(const description::Scenario& scenario, std::vector<text
   const models::Model model = models::build_model(models::architecture_of(scenario));
   if (std::string words = strategies::stacked_experts_words(scenario, model); !words.empty())
     notes.emplace_back(std::move(words));
+}
+
+/// Why the CPU does not multiply by experts, which nothing but a missing number keeps it from.
+void add_note_of_cpu(const description::Scenario& scenario, std::vector<text::Text>& notes) {
+  if (!description::has_adapters(scenario.training.method) ||
+      models::architecture_of(scenario).experts == 0 || strategies::cpu_compute_rate(scenario) > 0)
+    return;
+  const auto type = strategies::compute_type(scenario.training.precision);
+  notes.emplace_back(
+      fmt::format("experts were not tried on the CPU: {} has no host.compute.{}, the rate of its "
+                  "products; --set 'machine.host.compute={{\"{}\": \"20 TFLOPS\"}}' states one",
+                  scenario.machine.name, type, type));
 }
 
 /// What the question tries, with more overrides.
@@ -287,6 +300,7 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
     add_notes_of_model(question.model, answer.notes);
     add_note_of_experts(candidates.front().scenario, answer.notes);
   }
+  add_note_of_cpu(candidates.front().scenario, answer.notes);
   for (const std::string& note :
        scenarios::priced_as_smaller_parts(candidates.front().scenario.machine))
     answer.notes.emplace_back(note);

@@ -198,7 +198,8 @@ std::string way_and_batch(const result::Result& result, const std::string& way) 
   const Scenario scenario = explore::scenario_of(result);
   std::string words = way.empty() ? result::way_of(result) : way;
   for (const auto& [how, ranks] : {std::pair{"tensor", scenario.parallel.tensor},
-                                   std::pair{"pipeline", scenario.parallel.pipeline}})
+                                   std::pair{"pipeline", scenario.parallel.pipeline},
+                                   std::pair{"expert", scenario.parallel.expert}})
     if (ranks > 1) words += fmt::format(", {} {}", how, ranks);
   return words + fmt::format(", micro-batch {}", scenario.training.micro_batch);
 }

@@ -115,7 +115,7 @@ class Shopping {
     return true;
   }
 
-  /// Of the same form; one that has the memory.
+  /// Of the same form; one that its maker sells and that has the memory.
   bool card(std::uint64_t bytes) {
     const scenarios::PriceList& list = scenarios::part_catalogue();
     const Part* own = scenarios::bought_part(machine_, list.gpus, "gpu");
@@ -124,7 +124,7 @@ class Shopping {
     for (const Part& one : list.gpus) {
       const auto memory =
           description::quantity_from<Bytes>(one.parts.at("gpu").at("memory").get<std::string>());
-      if (one.form == own->form && one.price_usd > 0 && memory.value() >= bytes &&
+      if (one.form == own->form && one.price_usd > 0 && !one.rebuilt && memory.value() >= bytes &&
           (!cheapest || one.price_usd < cheapest->price_usd))
         cheapest = &one;
     }

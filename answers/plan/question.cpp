@@ -2,7 +2,7 @@
 
 #include "answers/simulate/simulate.hpp"
 #include "explore/outcome/runs_with.hpp"
-#include "explore/trials/card_splits.hpp"
+#include "explore/trials/expert_ways.hpp"
 #include "explore/trials/spread.hpp"
 #include "scenarios/deepspeed/trainer.hpp"
 #include "scenarios/document/box.hpp"
@@ -86,8 +86,12 @@ std::vector<Split> splits_of(const PlanQuestion& question) {
   const auto add = [&splits](const explore::CardSplit& split) {
     splits.push_back({split.name(), split.overrides(), split.data});
   };
-  add({.data = nodes * own});
-  for (const explore::CardSplit& split : explore::splits_of_layers(nodes, own)) add(split);
+  std::vector<explore::CardSplit> all = explore::splits_of_layers(nodes, own);
+  all.insert(all.begin(), {.data = nodes * own});
+  const std::uint64_t experts = scenarios::read_model(question.models.front()).experts;
+  for (const explore::CardSplit& split : explore::splits_of_experts(all, own, experts))
+    all.push_back(split);
+  for (const explore::CardSplit& split : all) add(split);
   return splits;
 }
 

@@ -46,7 +46,8 @@ void try_deepspeed(const explore::Backend& backend, const json& base, double kno
 void drop_refused_splits(std::vector<Trial>& trials) {
   std::erase_if(trials, [](const Trial& trial) {
     const bool split = trial.words.find(", tensor ") != std::string::npos ||
-                       trial.words.find(", pipeline ") != std::string::npos;
+                       trial.words.find(", pipeline ") != std::string::npos ||
+                       trial.words.find(", expert ") != std::string::npos;
     return split && trial.refused;
   });
 }

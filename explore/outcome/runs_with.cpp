@@ -83,6 +83,16 @@ RunsWith of_model_ranks(const Scenario& scenario) {
   return {who, true};
 }
 
+/// Adapters beside matrices in 16 bits, on cards that have layers of their own.
+///   Source  KTransformers Fine-Tuning x LLaMA-Factory Integration, user guide: LoRA (BF16), two to
+///           four cards
+RunsWith of_experts_on_cpu(const Scenario& scenario, bool offloads) {
+  const bool narrow = scenario.training.lora.base != description::BaseType::bf16;
+  const description::Parallel& parallel = scenario.parallel;
+  if (offloads || narrow || parallel.tensor > 1 || parallel.context > 1) return {nobody, false};
+  return {"KTransformers with LLaMA-Factory", true};
+}
+
 /// Nothing leaves the GPUs.
 RunsWith trainer(const Scenario& scenario) {
   const Strategy& parts = scenario.strategy;
@@ -100,8 +110,7 @@ RunsWith trainer(const Scenario& scenario) {
   if (!plain) return deepspeed(scenario).value_or(RunsWith{nobody, false});
   const description::Parallel& parallel = scenario.parallel;
   const bool offloads = parts.activations.policy == ActivationPolicy::offload;
-  if (parts.weights.experts_on_cpu())
-    return offloads ? RunsWith{nobody, false} : RunsWith{"KTransformers with LLaMA-Factory", true};
+  if (parts.weights.experts_on_cpu()) return of_experts_on_cpu(scenario, offloads);
   if (parallel.tensor > 1 || parallel.pipeline > 1 || parallel.context > 1 || parallel.expert > 1)
     return of_model_ranks(scenario);
   const bool sharded = parallel.data > 1 && parallel.zero_stage > 0;

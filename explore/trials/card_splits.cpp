@@ -9,6 +9,7 @@ std::string CardSplit::name() const {
   if (tensor > 1) name += fmt::format(", tensor {}", tensor);
   if (pipeline > 1) name += fmt::format(", pipeline {}", pipeline);
   if (one_at_a_time) name += ", one stage at a time";
+  if (expert > 1) name += fmt::format(", expert {}", expert);
   return name;
 }
 
@@ -17,6 +18,7 @@ std::vector<std::string> CardSplit::of_layers() const {
   if (tensor > 1) all.push_back(fmt::format("parallel.tensor={}", tensor));
   if (pipeline > 1) all.push_back(fmt::format("parallel.pipeline={}", pipeline));
   if (one_at_a_time) all.push_back("parallel.schedule=sequential");
+  if (expert > 1) all.push_back(fmt::format("parallel.expert={}", expert));
   return all;
 }
 

@@ -12,8 +12,9 @@ struct CardSplit {
   std::uint64_t tensor = 1;    ///< cards that cut each layer
   std::uint64_t pipeline = 1;  ///< cards, or groups that cut layers, with layers of their own
   bool one_at_a_time = false;  ///< of the stages of a pipeline one is at work
+  std::uint64_t expert = 1;    ///< data-parallel ranks that share the experts of a layer
 
-  /// ", tensor 2, pipeline 4"; "" where data is all there is.
+  /// ", tensor 2, pipeline 4, expert 2"; "" where data is all there is.
   std::string name() const;
   /// "parallel.tensor=2" and the others of `parallel` but data, where they are not the usual.
   std::vector<std::string> of_layers() const;

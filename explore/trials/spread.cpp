@@ -96,8 +96,11 @@ class Spread {
       : backend_(backend), scenario_(scenario), now_(now), effort_(effort) {
     scenario_.run.steps = 1;  // equal steps repeat to 0.1 %
     if (!effort.lower_plans) keep_plan();
-    for (SpreadGroup& group : open_groups(scenario.machine))
+    for (SpreadGroup& group : open_groups(scenario.machine)) {
+      // what a step does not have draws no numbers, so that ranges stay what they were without it
+      if (group.name == "processor" && !scenario.strategy.weights.experts_on_cpu()) continue;
       (decides_time(group) ? timed_ : factors_).push_back(std::move(group));
+    }
   }
 
   std::map<std::string, std::pair<double, double>> run(std::uint64_t seed) {

@@ -2,6 +2,7 @@
 
 #include "explore/outcome/outcomes.hpp"
 #include "explore/outcome/started_today.hpp"
+#include "explore/trials/expert_ways.hpp"
 #include "reports/result/way.hpp"
 #include "scenarios/document/document.hpp"
 #include "scenarios/json/shipped.hpp"
@@ -77,18 +78,37 @@ void refuse_a_system(const std::vector<std::string>& overrides) {
   }
 }
 
-/// What a way trains, and how, in the user's words too; "" where it is refused: whoever simulates
-/// it says what is wrong.
-std::string resolved(const json& job, const Way& way, const std::vector<std::string>& overrides,
-                     const std::vector<scenarios::SystemInfo>& systems) {
+/// The job in a way, in the user's words too; nothing where it is refused: whoever simulates it
+/// says what is wrong.
+std::optional<description::Scenario> resolved(const json& job, const Way& way,
+                                              const std::vector<std::string>& overrides,
+                                              const std::vector<scenarios::SystemInfo>& systems) {
   std::vector<std::string> all = way.overrides;
   all.insert(all.end(), overrides.begin(), overrides.end());
   try {
-    const description::Scenario scenario = scenarios::read_scenario(job, all, systems).scenario;
-    const json whole = scenario;
-    return whole.at("strategy").dump() + whole.at("training").dump();
+    return scenarios::read_scenario(job, all, systems).scenario;
   } catch (const description::ScenarioError&) {
-    return "";
+    return std::nullopt;
+  }
+}
+
+/// What a way trains, and how; "" where it is refused.
+std::string what_is_trained(const std::optional<description::Scenario>& scenario) {
+  if (!scenario) return "";
+  const json whole = *scenario;
+  return whole.at("strategy").dump() + whole.at("training").dump();
+}
+
+/// Behind the others, where the model has experts.
+void add_expert_ways(const std::vector<std::string>& systems, const json& job,
+                     const std::vector<std::string>& overrides,
+                     const std::vector<scenarios::SystemInfo>& known, std::vector<Way>& ways) {
+  for (const Way& way : ways) {
+    const auto scenario = resolved(job, way, overrides, known);
+    if (!scenario) continue;
+    std::vector<Way> more = expert_ways(*scenario, systems);
+    ways.insert(ways.end(), more.begin(), more.end());
+    return;
   }
 }
 
@@ -157,11 +177,12 @@ std::vector<Way> ways_of(const std::vector<std::string>& systems,
                          const std::vector<std::string>& overrides) {
   refuse_a_system(overrides);
   std::vector<Way> ways = ways_of(systems, mixes);
-  if (overrides.empty()) return ways;
   const std::vector<scenarios::SystemInfo> known = known_systems();
+  add_expert_ways(systems, job, overrides, known, ways);
+  if (overrides.empty()) return ways;
   std::set<std::string> seen;
   std::erase_if(ways, [&](const Way& way) {
-    const std::string what = resolved(job, way, overrides, known);
+    const std::string what = what_is_trained(resolved(job, way, overrides, known));
     return !what.empty() && !seen.insert(what).second;
   });
   return ways;

@@ -29,7 +29,8 @@ struct Way {
 std::vector<Way> ways_of(const std::vector<std::string>& systems,
                          const std::vector<std::string>& mixes);
 
-/// The same, without those that the user's overrides rule out as ways of their own.
+/// The same, with expert_ways where the model has experts, without those that the user's overrides
+/// rule out as ways of their own.
 ///   job        a scenario that names a machine, with or without a strategy
 ///   overrides  the user's: of two ways that they make the same the first stays
 ///   Throws     ScenarioError: one of them names a system, which all ways would then be

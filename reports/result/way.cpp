@@ -3,11 +3,15 @@
 namespace spillway::result {
 
 std::string way_of(const Result& result) {
-  const nlohmann::json::json_pointer policy("/strategy/activations/policy");
+  const nlohmann::json::json_pointer policy("/strategy/activations/policy"),
+      experts("/strategy/weights/experts");
   if (result.system != "resident" || !result.scenario.contains(policy)) return result.system;
-  if (result.scenario.at(policy) == "checkpoint_gpu") return result.system + with_recomputation;
-  if (result.scenario.at(policy) == "offload") return result.system + with_offloading;
-  return result.system;
+  std::string way = result.system;
+  if (result.scenario.at(policy) == "checkpoint_gpu") way += with_recomputation;
+  if (result.scenario.at(policy) == "offload") way += with_offloading;
+  if (result.scenario.contains(experts) && result.scenario.at(experts) == "cpu")
+    way += way == result.system ? with_experts_on_cpu : and_experts_on_cpu;
+  return way;
 }
 
 bool needs_deepspeed_checkpointing(const Result& result) {

@@ -10,6 +10,9 @@ namespace spillway::result {
 /// they would keep else, or what they keep waits for it in host memory.
 inline constexpr const char *with_recomputation = " with recomputation",
                             *with_offloading = " with activation offloading";
+/// Behind the name, or behind one of those, where the CPU multiplies by the experts.
+inline constexpr const char *with_experts_on_cpu = " with experts on the CPU",
+                            *and_experts_on_cpu = " and experts on the CPU";
 
 /// The system of a result in words: "lohan", "resident with recomputation".
 std::string way_of(const Result& result);

@@ -75,6 +75,7 @@ class ListReader {
               written.value("generation", std::uint64_t{0}),
               written.value("watts", 0.0),
               written.value("form", std::string("card")),
+              written.value("rebuilt", false),
               json::object(),
               written["sources"]};
     if (!names_[list].insert(part.name).second)

@@ -22,6 +22,7 @@ struct Part {
   std::uint64_t generation = 0;  ///< of PCI Express; 0: not stated
   double watts = 0;              ///< from the plug while training; 0: not stated
   std::string form;              ///< of the place that it takes; a card's is "card" if not stated
+  bool rebuilt = false;          ///< by workshops: no answer says to buy it
   nlohmann::json parts = nlohmann::json::object();
   std::map<std::string, std::string> sources;
 };

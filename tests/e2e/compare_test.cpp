@@ -137,6 +137,17 @@ TEST(Compare, ShowsTheCumulativeAblationOfMlpOffload) {
   EXPECT_NEAR(of(0) / of(4), 2.5, 0.1 * 2.5);
 }
 
+// Beside the systems a model of experts has ways that leave these alone outside the GPU.
+TEST(Compare, OfAllSystemsTriesExpertsOutsideTheGpu) {
+  const Ended ended = spillway(
+      "compare deepseek_v2_lite_cached_experts --system all --set training.experts=stacked --csv");
+  EXPECT_EQ(ended.exit, 0) << ended.err;
+  for (const char* one : {"\nresident with recomputation and experts on the CPU,",
+                          "\nzero_infinity with experts in host memory,",
+                          "\nzero_infinity with experts in host memory and a cache of 12 GiB,"})
+    EXPECT_THAT(ended.out, HasSubstr(one));
+}
+
 TEST(Compare, OfAllSystemsLeavesOutWhomTheBoxRulesOut) {
   const Ended ended = spillway("compare scenarios/examples/tiny.json --system all --csv");
   EXPECT_EQ(ended.exit, 0) << ended.err;

@@ -135,6 +135,23 @@ TEST(RunsWith, WhoTrainsAdaptersOfRanksThatShareAModel) {
   EXPECT_EQ(who({fp8, rate, lora, "parallel.context=2"}), "Megatron-Bridge");
 }
 
+// LoRA in 16 bits, with layers of its own on each card.
+TEST(RunsWith, WhoHasTheCpuMultiplyByExperts) {
+  const auto program = [](const std::vector<std::string>& overrides) {
+    const json scenario = {
+        {"model", "qwen3-30b-a3b"},
+        {"machine", "amx_server_2x4090"},
+        {"training", {{"method", "lora"}, {"precision", "bf16_mixed"}}},
+        {"strategy", {{"system", "resident"}, {"weights", {{"experts", "cpu"}}}}}};
+    return runs_with(scenarios::read_scenario(scenario, overrides, known_systems()).scenario)
+        .program;
+  };
+  for (const char* cards : {"parallel.data=2", "parallel.pipeline=2"})
+    EXPECT_EQ(program({cards}), "KTransformers with LLaMA-Factory") << cards;
+  for (const char* other : {"parallel.tensor=2", "training.lora.base=nf4"})
+    EXPECT_EQ(program({other}), "spillway alone") << other;
+}
+
 TEST(RunsWith, EverySystemOfTheCatalogueHasAnAnswer) {
   std::size_t runnable = 0;
   for (const strategies::System& system : strategies::catalogue()) {

@@ -29,6 +29,7 @@ TEST(OpenGroups, AreThoseOfNumbersThatNobodyStates) {
   for (auto& [path, source] : machine.sources)
     if (path == "host.adam") source = "measured: here";
   EXPECT_THAT(names_of(open_groups(machine)), testing::Not(testing::Contains("adam")));
+  EXPECT_THAT(names_of(open_groups(machine)), testing::Contains("processor"));
   for (auto& [path, source] : machine.sources) source = "measured: here";
   EXPECT_TRUE(open_groups(machine).empty());
 }

@@ -50,6 +50,8 @@ TEST(PartCatalogue, FindsEachPartByAllItsNames) {
 TEST(PartCatalogue, FindsWhatPeopleWrite) {
   for (const char* text : {"4090", "rtx 4090", "RTX4090", "NVIDIA GeForce RTX 4090", "rtx-4090"})
     EXPECT_EQ(name_of(PartKind::gpu, text), "RTX 4090") << text;
+  for (const char* text : {"RTX 4090 48GB", "rtx 4090 48 gb", "4090-48G"})
+    EXPECT_EQ(name_of(PartKind::gpu, text), "RTX 4090 48GB") << text;
   EXPECT_EQ(name_of(PartKind::gpu, "h100"), "H100 SXM");
   EXPECT_EQ(name_of(PartKind::gpu, "pro 6000"), "RTX PRO 6000");
   EXPECT_EQ(name_of(PartKind::drive, "samsung 990 pro 4tb"), "990 PRO 4TB");
