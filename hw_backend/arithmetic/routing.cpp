@@ -1,5 +1,6 @@
 #include "hw_backend/arithmetic/routing.hpp"
 
+#include "models/program/expert_choice.hpp"
 #include "scenarios/description/errors.hpp"
 
 #include <numeric>
@@ -39,7 +40,7 @@ Routing routing_of(const models::Architecture& architecture, const models::Workl
   while (std::gcd(routing.stride, routing.tokens) != 1) ++routing.stride;
   routing.inverse = inverse_of(routing.stride % routing.tokens, routing.tokens);
   const std::vector<std::uint64_t> copies =
-      workload.expert_load.copies(a.experts, a.experts_per_token, routing.tokens);
+      models::copies_of_experts(a, workload, key.layer, key.micro_batch);
   for (std::size_t expert = 0; expert < copies.size(); ++expert)
     routing.first[expert + 1] = routing.first[expert] + static_cast<std::uint32_t>(copies[expert]);
   return routing;

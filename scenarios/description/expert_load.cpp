@@ -103,6 +103,29 @@ std::vector<std::uint64_t> ExpertLoad::copies(std::uint64_t experts, std::uint64
   return counts;
 }
 
+std::vector<std::uint64_t> ExpertLoad::drawn_copies(std::uint64_t experts, std::uint64_t chosen,
+                                                    std::uint64_t tokens, double draw) const {
+  const std::vector<double> parts = shares(experts, chosen);
+  const std::uint64_t all = tokens * chosen;
+  std::vector<std::uint64_t> counts(experts);
+  double end = 0;
+  std::uint64_t given = 0, over = 0;
+  const auto last = static_cast<std::size_t>(
+      std::find_if(parts.rbegin(), parts.rend(), [](double part) { return part > 0; }).base() -
+      parts.begin() - 1);
+  for (std::size_t i = 0; i <= last; ++i) {
+    end += parts[i] * static_cast<double>(all);
+    const std::uint64_t up_to = i == last ? all : static_cast<std::uint64_t>(end + draw);
+    counts[i] = std::min(up_to - given, tokens);  // sums of shares may be a little too long
+    over += up_to - given - counts[i];
+    given = up_to;
+  }
+  for (std::size_t i = 0; over > 0 && i <= last; ++i)
+    for (; over > 0 && parts[i] > 0 && counts[i] < tokens; --over) ++counts[i];
+  ENSURE(over == 0, "fewer experts have tokens than a token goes to");
+  return counts;
+}
+
 std::vector<std::uint64_t> copies_of_ranks(const std::vector<std::uint64_t>& copies,
                                            std::uint64_t ranks) {
   const std::size_t each = copies.size() / ranks;

@@ -25,6 +25,14 @@ struct ExpertLoad {
   ///   Throws  ScenarioError as `shares`
   std::vector<std::uint64_t> copies(std::uint64_t experts, std::uint64_t chosen,
                                     std::uint64_t tokens) const;
+  /// The same in one of many micro-batches: a number that is no whole one is rounded down or up so
+  /// that it is the mean over all draws. Of few tokens some experts get none.
+  ///   draw    above 0 and below 1, with a denominator of 2^17 at most
+  ///   Source  systematic sampling (Madow, 1949): of steps of 1 from `draw` on, those that end in
+  ///           the expert's part of a line as long as there are copies
+  ///   Throws  ScenarioError as `shares`
+  std::vector<std::uint64_t> drawn_copies(std::uint64_t experts, std::uint64_t chosen,
+                                          std::uint64_t tokens, double draw) const;
 
   bool operator==(const ExpertLoad&) const = default;
 };

@@ -15,7 +15,8 @@ template <>
 inline constexpr auto names_of<Home> = in_order("gpu", "host", "ssd");
 /// Where the routed experts of layers lie, and who multiplies by them.
 ///   as_others  as weights.home says of all weights
-///   alone      they alone lie at weights.home: all other weights stay on the GPU
+///   alone      they alone lie at weights.home, and come for the layers that need them: all other
+///              weights stay on the GPU
 ///   cpu        in host memory, where the CPU multiplies by them: they never come to the GPU.
 ///              Source  KTransformers (SOSP 2025)
 enum class ExpertPlace : std::uint8_t { as_others, alone, cpu };

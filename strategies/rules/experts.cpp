@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <numeric>
 
 namespace spillway::strategies::rules {
 
@@ -14,6 +15,10 @@ using description::Home;
 
 std::uint64_t ways(const Case& subject) { return subject.parallel().expert; }
 std::uint64_t experts_of(const Case& subject) { return subject.model->architecture.experts; }
+/// Any number divides those of a model that is not known.
+std::uint64_t experts_of_any(const Case& subject) {
+  return subject.model ? experts_of(subject) : 0;
+}
 bool are_shared(const Case& subject) { return ways(subject) > 1; }
 bool are_on_cpu(const Case& subject) { return subject.parts().weights.experts_on_cpu(); }
 bool are_alone(const Case& subject) { return subject.parts().weights.experts_alone(); }
@@ -28,9 +33,16 @@ std::uint64_t replicas_of_a_node(const Case& subject) {
   return std::max<std::uint64_t>(std::min(parallel.replicas(), gpus / parallel.tensor), 1);
 }
 
+/// As ChosenExperts has it.
+bool come_as_chosen(const Case& subject) {
+  const description::Training& training = subject.training();
+  return training.experts == description::ExpertLayout::separate && !training.lora.dora &&
+         subject.parallel().replicas() == 1;
+}
+
 /// Only what other knobs read.
 bool is_read(const Case& subject) {
-  return are_shared(subject) || are_on_cpu(subject) || subject.parts().weights.expert_cache;
+  return are_shared(subject) || are_on_cpu(subject) || are_alone(subject);
 }
 
 constexpr Rule expert_rows[] = {
@@ -55,11 +67,21 @@ constexpr Rule expert_rows[] = {
      .why =
          [](const Case& c) {
            const bool shares = c.parallel().context > 1;
+           const std::uint64_t gpus = c.scenario.machine.gpus();
+           const std::string too_few =
+               ways(c) > gpus
+                   ? fmt::format("; each is on a GPU of its own, of which the machine has {}", gpus)
+                   : "";
            return fmt::format(
-               "{} does not divide the {} data-parallel ranks{}, which share experts", ways(c),
-               c.parallel().replicas(), shares ? " x context" : "");
+               "{} does not divide the {} data-parallel ranks{}, which share experts{}", ways(c),
+               c.parallel().replicas(), shares ? " x context" : "", too_few);
          },
-     .hint = "use a divisor of parallel.data x context, or raise these"},
+     .hint = [](const Case& c) -> std::string {
+       const std::uint64_t most = std::gcd(c.parallel().replicas(), experts_of_any(c));
+       if (ways(c) > c.scenario.machine.gpus())
+         return fmt::format("write {}, or take a machine with {} GPUs", most, ways(c));
+       return fmt::format("write {}, or a parallel.data of {}", most, ways(c));
+     }},
     {.path = "parallel.expert",
      .holds =
          [](const Case& c) {
@@ -124,8 +146,12 @@ constexpr Rule expert_rows[] = {
                   : "one rank has all experts, whatever tokens choose: it changes nothing";
      }},
     {.path = "training.expert_load",
-     .holds = [](const Case& c) { return c.training().expert_load.even() || !are_alone(c); },
-     .warning = "experts that are not cached come for each layer all, chosen or not: what tokens "
+     .holds =
+         [](const Case& c) {
+           return c.training().expert_load.even() || !are_alone(c) || come_as_chosen(c);
+         },
+     .warning = "experts that lie in one tensor, that several ranks gather together or that have "
+                "DoRA come for each layer all but those in the cache, chosen or not: what tokens "
                 "choose changes times, and no traffic"},
     {.path = "strategy.weights.experts",
      .ground = Ground::contradiction,

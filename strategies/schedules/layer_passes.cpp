@@ -17,7 +17,7 @@ LayerPasses::LayerPasses(StreamingRank& parts)
 Task<> LayerPasses::forward(Numbers numbers, std::uint64_t piece, bool backward_follows) {
   numbers_ = numbers;
   const models::Span layers = job_.plans.pieces[piece].layers;
-  fetches_.begin_pass(false, layers);
+  fetches_.begin_pass(false, layers, numbers.micro_batch);
   room_.begin_pass();
   for (std::uint32_t layer = layers.first; layer < layers.last; ++layer) {
     co_await room_.for_weights(layer);
@@ -43,7 +43,7 @@ Task<> LayerPasses::forward(Numbers numbers, std::uint64_t piece, bool backward_
 Task<> LayerPasses::backward(Numbers numbers, std::uint64_t piece, MicroBatch micro) {
   numbers_ = numbers;
   const models::Span layers = job_.plans.pieces[piece].layers;
-  fetches_.begin_pass(true, layers);
+  fetches_.begin_pass(true, layers, numbers.micro_batch);
   room_.begin_pass();
   saved_.call_back(layers.last - 1);
   for (std::uint32_t number = fetches_.first_turn(); number < fetches_.turns(); ++number) {

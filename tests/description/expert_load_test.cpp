@@ -55,6 +55,34 @@ TEST(ExpertLoad, GivesWholeCopiesThatAddUpAndNoExpertMoreThanThereAreTokens) {
   EXPECT_THAT(load.copies(4, 2, 3), ElementsAre(3, 2, 1, 0));
 }
 
+TEST(ExpertLoad, OfFewTokensIsRoundedSoThatItsMeanOverDrawsIsTheShare) {
+  ExpertLoad load;
+  load.counts = {50, 0, 30, 20};
+  // 3 copies: 1.5, 0, 0.9 and 0.6 of them
+  std::vector<double> sums(4, 0);
+  constexpr int draws = 1000;
+  for (int i = 0; i < draws; ++i) {
+    const auto copies = load.drawn_copies(4, 1, 3, (i + 0.5) / draws);
+    EXPECT_EQ(std::accumulate(copies.begin(), copies.end(), 0u), 3u);
+    EXPECT_EQ(copies[1], 0u);
+    for (std::size_t expert = 0; expert < 4; ++expert)
+      sums[expert] += static_cast<double>(copies[expert]);
+  }
+  constexpr double one_draw = 1.0 / draws;
+  EXPECT_NEAR(sums[0] / draws, 1.5, one_draw);
+  EXPECT_NEAR(sums[2] / draws, 0.9, one_draw);
+  EXPECT_NEAR(sums[3] / draws, 0.6, one_draw);
+}
+
+TEST(ExpertLoad, OfWholeNumbersOfCopiesDrawsNothing) {
+  for (const double draw : {1e-5, 0.3, 0.99999}) {
+    EXPECT_THAT(ExpertLoad().drawn_copies(256, 8, 4096, draw), Each(128));
+    ExpertLoad load;
+    load.counts = {2, 1, 1, 0};
+    EXPECT_THAT(load.drawn_copies(4, 2, 4, draw), ElementsAre(4, 2, 2, 0));
+  }
+}
+
 TEST(ExpertLoad, OfNoExpertExceedsOneCopyOfEveryToken) {
   ExpertLoad load;
   load.counts = {8, 4, 2, 2};

@@ -48,7 +48,7 @@ bool makes_again(const LayerPlan& layer) {
   return false;
 }
 
-/// Ranks of a node that have the same experts.
+/// Ranks of a node that have the same experts, or of each of them a part.
 std::uint64_t sharers(const description::Scenario& scenario) {
   return std::max<std::uint64_t>(scenario.node_ranks() / scenario.parallel.pipeline, 1);
 }
@@ -86,8 +86,10 @@ Task<> CpuExperts::place_weights() {
       bytes += aligned(job_.program.tensors[weight].bytes.value());
     }
   const std::uint64_t ranks = sharers(job_.scenario);
+  // what this rank's program has of them is one part of several tensor ranks'
+  const std::uint64_t alike = std::max<std::uint64_t>(ranks / job_.scenario.parallel.tensor, 1);
   weights_ = machine_.allocate_now(TierId::pageable, rank_,
-                                   Bytes(description::divide_up(bytes, ranks)), Purpose::weights);
+                                   Bytes(description::divide_up(bytes, alike)), Purpose::weights);
   if (ranks > 1) co_return;
   std::vector<Op> made;
   for (const auto& [weight, offset] : places) {

@@ -12,7 +12,8 @@ LayerFetches::LayerFetches(Machine& machine, const Job& job, Weights& weights)
       order_(job.plans.backward),
       fetches_(job.plans.layers.size()) {}
 
-void LayerFetches::begin_pass(bool backward, models::Span layers) {
+void LayerFetches::begin_pass(bool backward, models::Span layers,
+                              std::optional<std::uint64_t> micro_batch) {
   backward_ = backward;
   turns_ = layers;
   if (backward) {  // descending: a layer's turns, with those of layers that run again, in a row
@@ -25,7 +26,7 @@ void LayerFetches::begin_pass(bool backward, models::Span layers) {
   const std::size_t all = fetches_.size();
   fetches_.clear();
   fetches_.resize(all);
-  weights_.begin_pass(backward);
+  weights_.begin_pass(backward, micro_batch);
 }
 
 void LayerFetches::fetch(std::uint32_t layer) {

@@ -10,9 +10,10 @@ class LayerFetches {
  public:
   LayerFetches(Machine& machine, const Job& job, Weights& weights);
 
-  /// Of all layers, or of some in a row.
-  void begin_pass(bool backward) { begin_pass(backward, {0, layers()}); }
-  void begin_pass(bool backward, models::Span layers);
+  /// Of all layers, for several micro-batches at once.
+  void begin_pass(bool backward) { begin_pass(backward, {0, layers()}, std::nullopt); }
+  /// Of some layers in a row, for one of them.
+  void begin_pass(bool backward, models::Span layers, std::optional<std::uint64_t> micro_batch);
   /// The layer that runs as number `turn` of the pass.
   std::uint32_t layer_at(std::uint32_t turn) const { return backward_ ? order_[turn].layer : turn; }
   /// In that turn of a backward it runs forward once more.

@@ -13,6 +13,7 @@ Weights::Weights(Machine& machine, Rank rank, const Job& job, Sources sources)
       rank_(rank),
       job_(job),
       sources_(std::move(sources)),
+      chosen_(job),
       turn_(machine.scheduler(), 1),
       looked_again_(machine.scheduler()) {
   for (std::size_t layer = 0; layer < job.model.layers.size(); ++layer)
@@ -63,7 +64,8 @@ void Weights::demand(std::uint32_t layer) {
   look_again();
 }
 
-void Weights::begin_pass(bool backward) {
+void Weights::begin_pass(bool backward, std::optional<std::uint64_t> micro_batch) {
+  chosen_.set_micro_batch(micro_batch);
   for (WeightSource* const one : all()) one->begin_pass(backward);
   for (Event& event : demanded_) event.reset();
 }
@@ -73,11 +75,12 @@ std::uint64_t Weights::ahead() const {
   return part.prefetch_bucket.value() && part.max_live.value() ? part.prefetch_blocks : 0;
 }
 
-bool Weights::fetches(std::uint32_t layer) const {
+bool Weights::fetches(std::uint32_t layer) {
   if (kept_[layer]) return false;
   const auto& slots = job_.plans.layers[layer].weights;
-  return std::any_of(slots.begin(), slots.end(),
-                     [this](const LayerWeight& slot) { return source(slot.weight).fetches(slot); });
+  return std::any_of(slots.begin(), slots.end(), [this](const LayerWeight& slot) {
+    return source(slot.weight).fetches(slot) && comes(slot.weight);
+  });
 }
 
 void Weights::find_staying(const std::function<bool(std::uint32_t)>& recomputes) {
@@ -98,12 +101,23 @@ bool Weights::may_live(std::uint32_t weight) const {
   return live_ + job_.elements(weight) <= job_.scenario.strategy.weights.max_live.value();
 }
 
-std::uint64_t Weights::gpu_bytes(std::uint32_t layer) const {
+std::uint64_t Weights::gpu_bytes(std::uint32_t layer) {
   std::uint64_t bytes = 0;
   for (const WeightSource* const one : all()) bytes += one->gpu_bytes_of_layer(layer);
   for (const LayerWeight& slot : job_.plans.layers[layer].weights)
-    bytes += machine_.gpu_charge(source(slot.weight).gpu_bytes(slot));
+    if (comes(slot.weight)) bytes += machine_.gpu_charge(source(slot.weight).gpu_bytes(slot));
   return bytes;
+}
+
+void Weights::fill_in(std::uint32_t layer, GatheredWeights& gathered) {
+  if (!chosen_.any()) return;
+  const LayerPlan& plan = job_.plans.layers[layer];
+  for (std::size_t i = 0; i < plan.weights.size(); ++i) {
+    if (comes(plan.weights[i].weight)) continue;
+    const std::size_t other = chosen_.stand_in(plan, plan.weights[i].weight);
+    gathered.views[i] = gathered.views[other];
+    gathered.ready[i] = gathered.ready[other];
+  }
 }
 
 Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
@@ -122,6 +136,11 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
     one->begin_layer(layer);
   }
   for (const LayerWeight& slot : job_.plans.layers[layer].weights) {
+    if (!comes(slot.weight)) {
+      gathered.views.emplace_back();
+      gathered.ready.emplace_back();
+      continue;
+    }
     co_await renewed_[slot.weight];
     WeightSource& from = source(slot.weight);
     Buffer into;
@@ -140,6 +159,7 @@ Task<GatheredWeights> Weights::gather(std::uint32_t layer) {
     gathered.ready.push_back(std::move(fetched.ready));
     if (fetched.read) gathered.reads.push_back(std::move(fetched.read));
   }
+  fill_in(layer, gathered);
   co_return gathered;
 }
 

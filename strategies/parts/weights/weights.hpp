@@ -1,5 +1,6 @@
 #pragma once
 
+#include "strategies/parts/weights/chosen_experts.hpp"
 #include "strategies/parts/weights/weights_on_gpu.hpp"
 #include "strategies/parts/weights/weights_on_storage.hpp"
 
@@ -37,9 +38,11 @@ class LiveElements {
 /// A layer's weights on the GPU, or on their way there. The bytes are free when it and the kernels
 /// that use them are gone.
 struct GatheredWeights {
-  std::vector<View> views;  ///< parallel to LayerPlan::weights: the whole tensors
-  std::vector<Op> ready;    ///< parallel to LayerPlan::weights: after it, that weight is whole
-  std::vector<Op> reads;    ///< from storage, of the whole layer
+  /// Parallel to LayerPlan::weights: the whole tensors; in place of experts that no token of the
+  /// micro-batch chooses, and that have not come, one that has.
+  std::vector<View> views;
+  std::vector<Op> ready;  ///< parallel to LayerPlan::weights: after it, that weight is whole
+  std::vector<Op> reads;  ///< from storage, of the whole layer
   std::vector<LiveElements> live;
 };
 
@@ -68,7 +71,7 @@ class Weights {
   /// of DeepSpeed is 0.
   std::uint64_t ahead() const;
   /// Something of `layer` must come to the GPU before it can run.
-  bool fetches(std::uint32_t layer) const;
+  bool fetches(std::uint32_t layer);
   /// Its fetch waits for its turn, as `max_live` has it.
   bool held_back(std::uint32_t layer) const { return held_back_[layer]; }
   /// Which of the last layers stay from forward to backward: those that backward uses before
@@ -80,15 +83,15 @@ class Weights {
   /// The next gather() of `layer` is answered with these.
   void keep(std::uint32_t layer, GatheredWeights weights) { kept_[layer] = std::move(weights); }
   /// GPU memory that all that `layer` must gather would take.
-  std::uint64_t gpu_bytes(std::uint32_t layer) const;
+  std::uint64_t gpu_bytes(std::uint32_t layer);
   /// `layer` is the next to run: what is missing of it is fetched whatever the limits say.
   void demand(std::uint32_t layer);
   /// It is there; a layer that has a second turn in the pass is fetched for it like any other.
   void has_come(std::uint32_t layer) { demanded_[layer].reset(); }
   /// The hook of a layer: what `max_live` held back is fetched as far as it now allows.
   void look_again();
-  /// Nothing is demanded: a pass begins.
-  void begin_pass(bool backward);
+  /// Nothing is demanded: a pass of one micro-batch begins, or of several at once.
+  void begin_pass(bool backward, std::optional<std::uint64_t> micro_batch);
   /// All that a step knew of them is over: they are about to be updated.
   void step_ends();
 
@@ -127,11 +130,15 @@ class Weights {
   WeightSource& source(std::uint32_t weight) const;
   std::vector<WeightSource*> all() const;
   bool may_live(std::uint32_t weight) const;
+  /// It is on the GPU in any case, or the micro-batch needs it there.
+  bool comes(std::uint32_t weight) { return on_gpu(weight) || chosen_.needs(weight); }
+  void fill_in(std::uint32_t layer, GatheredWeights& gathered);
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
   Sources sources_;
+  ChosenExperts chosen_;
   Semaphore turn_;  ///< one layer is fetched at a time: all ranks gather in the same order
   Event looked_again_;
   std::deque<Event> demanded_;                        ///< by layer

@@ -1,4 +1,5 @@
 #include "hw_backend/arithmetic/routing.hpp"
+#include "models/program/expert_choice.hpp"
 #include "tests/hw_backend/arithmetic/executor.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ TEST(Routing, GivesEachTokenExpertsThatDifferAndEachExpertItsLoad) {
         const auto a = with_experts(6, 3);
         const Routing r = routing_of(a, of_tokens(tokens, load), {7, step});
         ASSERT_EQ(r.copies(), 3 * tokens);
-        const Counts counts = load.copies(6, 3, tokens);
+        const Counts counts = models::copies_of_experts(a, of_tokens(tokens, load), 0, 0);
         Counts seen(6, 0);
         std::vector<std::set<std::uint32_t>> of_token(tokens);
         for (std::uint32_t copy = 0; copy < r.copies(); ++copy) {

@@ -1,9 +1,11 @@
 #include "hw_backend/arithmetic/execute.hpp"
 #include "strategies/layout/prepared.hpp"
+#include "strategies/run/numerics.hpp"
 #include "tests/hw_backend/training.hpp"
 #include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
+#include <tuple>
 
 /// Mixtures of experts, whose tokens go where the declared load says.
 namespace spillway::hw_backend::experts_training_test {
@@ -80,6 +82,46 @@ TEST(ExpertsAlone, EndWhereTheReferenceDoes) {
                               {"cached", joined(alone, {"strategy.weights.expert_cache=2 MiB",
                                                         R"(training.expert_load={"zipf": 1.2})"})});
   }
+}
+
+/// 16 experts of matrices that are swapped, for few tokens.
+Overrides few_chosen(const std::string& tokens) {
+  return joined(mixtral, {"model.num_local_experts=16", "model.intermediate_size=2048",
+                          "training.experts=separate", "strategy.weights.experts=alone",
+                          "training.sequence=" + tokens});
+}
+
+// 6 of the experts, or fewer, other ones in each block and micro-batch: the others do not come.
+TEST(ExpertsAlone, EndWhereTheReferenceDoesWhereFewTokensChooseSome) {
+  const std::tuple<const char*, const char*, const char*> ways[] = {
+      {"zero_offload", R"("even")", "0 B"},
+      {"zero_infinity", R"("even")", "12 MiB"},
+      {"zero_infinity", R"({"zipf": 1.2})", "0 B"}};
+  for (const auto& [system, load, cache] : ways) {
+    SCOPED_TRACE(std::string(system) + " " + load);
+    const description::Scenario scenario = small_training(
+        system,
+        joined(few_chosen("3"),
+               {"training.gradient_accumulation=2", "strategy.activations.policy=checkpoint_gpu",
+                std::string("training.expert_load=") + load,
+                std::string("strategy.weights.expert_cache=") + cache}),
+        {.feed_forward = 16384});
+    const Trained own = train_for_real(scenario).trained;
+    const Trained other = train_for_real(strategies::reference_of(scenario)).trained;
+    EXPECT_EQ(own.losses, other.losses);
+    EXPECT_EQ(different(own, other), 0u);
+  }
+}
+
+// Each matrix of the chosen ones goes up once a pass: with 3 tokens of 6 of 16, with 24 of all.
+TEST(ExpertsAlone, ComeForRealWhereATokenChoosesThem) {
+  const auto h2d = [](const char* tokens) {
+    const RealRun run = train_for_real(
+        small_training("zero_infinity", few_chosen(tokens), {.feed_forward = 16384}));
+    return static_cast<double>(run.result.io.h2d);
+  };
+  const double matrices = 2 * 16 * 3, matrix = 2048 * 256 * 2, passes = 2;
+  EXPECT_NEAR(h2d("24") - h2d("3"), passes * matrices * 10 / 16 * matrix, matrix);
 }
 
 /// Each of the tokens' copies goes to the rank that has its expert and comes back.

@@ -100,6 +100,8 @@ inline constexpr Breaks of_experts[] = {
        s.strategy.weights.experts = ExpertPlace::alone;
        s.training.expert_load.zipf = 1;
        s.training.experts = ExpertLayout::separate;
+       s.parallel.data = 2;
+       s.machine.gpu.count = 2;
      },
      with_experts},
     {"resident", [](Scenario& s) { s.strategy.weights.experts = ExpertPlace::alone; }},

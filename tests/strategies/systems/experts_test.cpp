@@ -1,5 +1,8 @@
+#include "models/program/expert_choice.hpp"
 #include "strategies/decide/tensors.hpp"
 #include "tests/strategies/systems/systems.hpp"
+
+#include <set>
 
 /// Experts that ranks share, that tokens choose unequally, that lie outside the GPU. The model has
 /// 2 blocks of 4 experts of 3 matrices, 1024 x 4096 each, of which a token goes to 2.
@@ -154,6 +157,67 @@ TEST(ExpertsOutside, SeparateOnesAreCachedAsTokensChooseThem) {
     }
 }
 
+/// Of separate experts outside the GPU, 2 of 16 for a token.
+Overrides sixteen_alone(const Overrides& more) {
+  return with(with(lora, {"model.num_local_experts=16", "strategy.weights.home=host",
+                          "strategy.weights.pool=none", "strategy.weights.experts=alone",
+                          "training.experts=separate", "training.micro_batch=1"}),
+              more);
+}
+
+/// Experts that the micro-batch's tokens choose in both blocks, `left_out` not counted.
+std::uint64_t chosen_experts(const description::Scenario& scenario,
+                             const std::set<std::uint32_t>& left_out = {}) {
+  const Prepared prepared = prepare(scenario);
+  const models::Model model = model_of(scenario);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> chosen;
+  for (const models::WeightTensor& weight : model.weights)
+    if (weight.routed && !left_out.contains(weight.expert) &&
+        models::copies_of_experts(model.architecture, prepared.program.workload, weight.layer,
+                                  0)[weight.expert] > 0)
+      chosen.emplace(weight.layer, weight.expert);
+  return chosen.size();
+}
+
+TEST(ExpertsOutside, SeparateOnesComeWhereATokenChoosesThem) {
+  const double expert = 3.0 * 1024 * 4096 * 2;  // three matrices in 16 bits
+  const auto h2d = [](const Overrides& more) {
+    return static_cast<double>(
+        count(small_model("mixtral", "zero_infinity", sixteen_alone(more))).result.io.h2d);
+  };
+  const std::string few = "training.sequence=4", many = "training.sequence=128";
+  // 8 copies of 4 tokens: as many experts of each block; forward and backward, beside adapters
+  const double adapters = h2d({many}) - 2 * 2 * 16 * expert;
+  EXPECT_LT(adapters, expert / 10);
+  EXPECT_NEAR(h2d({few}), 2 * 2 * 8 * expert + adapters, expert / 100);
+  // tokens that choose unequally choose fewer
+  const Overrides uneven{few, R"(training.expert_load={"zipf": 1.5})"};
+  const auto chosen =
+      chosen_experts(small_model("mixtral", "zero_infinity", sixteen_alone(uneven)));
+  EXPECT_LT(chosen, 2 * 8u);
+  EXPECT_NEAR(h2d(uneven), 2.0 * static_cast<double>(chosen) * expert + adapters, expert / 100);
+  // all of one tensor come
+  EXPECT_NEAR(h2d({few, "training.experts=stacked"}), 2 * 2 * 16 * expert + adapters, expert / 100);
+}
+
+// It has four experts of each of two blocks, those that are chosen most often.
+TEST(ExpertsOutside, SeparateOnesOfACacheSpareMoreWhereTokensChooseUnequally) {
+  const double expert = 3.0 * 1024 * 4096 * 2;
+  const auto spared = [&](const std::string& load) {
+    const Overrides job{"training.sequence=4", "training.expert_load=" + load};
+    const auto h2d = [&](const Overrides& more) {
+      return static_cast<double>(
+          count(small_model("mixtral", "zero_infinity", sixteen_alone(with(job, more))))
+              .result.io.h2d);
+    };
+    const std::string cache = std::to_string(static_cast<std::uint64_t>(8 * expert)) + " B";
+    return (h2d({}) - h2d({"strategy.weights.expert_cache=" + cache})) / (2 * expert);
+  };
+  EXPECT_NEAR(spared("\"even\""), 2 * 2, 0.01);  // every second expert has one of the 8 copies
+  // of 8 copies the four have 3.8, 1.3, 0.7 and 0.5 in the mean: 3.2 of them are chosen
+  EXPECT_GT(spared(R"({"zipf": 1.5})"), 2 * 2.2);
+}
+
 TEST(ExpertsOutside, OfTheCpuStayInHostMemoryOnceANode) {
   const Overrides cpu =
       with(lora, {"strategy.weights.experts=cpu", R"(machine.host.compute={"bf16": "2 TFLOPS"})"});
@@ -166,6 +230,9 @@ TEST(ExpertsOutside, OfTheCpuStayInHostMemoryOnceANode) {
   const Counted two = count(
       small_model("mixtral", "resident", with(cpu, {"parallel.data=2", "machine.gpu.count=2"})));
   EXPECT_EQ(at_peak(two.result.host, "weights"), routed);
+  const Counted halves = count(
+      small_model("mixtral", "resident", with(cpu, {"parallel.tensor=2", "machine.gpu.count=2"})));
+  EXPECT_EQ(at_peak(halves.result.host, "weights"), routed);
   // a block's experts: 128 tokens x 1024 x 2 B there and back, and 2 shares of 4 B a token; back
   // again with the gradient of what came
   const double there = 2 * (128 * 1024 * 2 + 128 * 2 * 4);
