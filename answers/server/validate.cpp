@@ -190,6 +190,8 @@ void describe(const ValidateQuestion& question, const Scenario& scenario,
     validation.emulated.push_back("kernels and copies last as long as on " + question.pace);
   if (scenario.strategy.optimizer.device == description::OptimizerDevice::near_storage)
     validation.emulated.push_back("near_storage: emulated by a thread of its own for each storage");
+  for (std::string& note : strategies::notes_on_numbers(scenario))
+    validation.notes.emplace_back(std::move(note));
   if (scenario.strategy.io_engine == IoEngine::gds) describe_gds(device.cuda(), validation);
 }
 

@@ -130,6 +130,10 @@ class HostPrimitives final : public Primitives {
   void check(std::uint64_t count, Input values, float* found) override;
   void set(float value, float* into) override { *into = value; }
 
+  void sum_squares(std::uint64_t count, Input values, float* sum) override;
+  void add_squares(std::uint64_t count, const float* sums, float* total) override;
+  void root_of_squares(const float* sum, float* root) override;
+
  private:
   /// Elements [first, first + count) in fp32: where they lie, or in `buffer`. Null when absent.
   const float* widen(Input x, std::uint64_t first, std::size_t count, float* buffer);

@@ -412,6 +412,15 @@ class Primitives {
   /// *found = 1 when one of `count` values is infinite or NaN, else 0.
   virtual void check(std::uint64_t count, Input values, float* found) = 0;
   virtual void set(float value, float* into) = 0;
+
+  // ---- Exact sums of squares, each of 16 numbers in memory (square_sum.hpp)
+
+  /// sum = of the squares of `count` values.
+  virtual void sum_squares(std::uint64_t count, Input values, float* sum) = 0;
+  /// total = of `count` such sums, one behind the other.
+  virtual void add_squares(std::uint64_t count, const float* sums, float* total) = 0;
+  /// *root = the square root of such a sum, whose numbers several ranks may have added up.
+  virtual void root_of_squares(const float* sum, float* root) = 0;
 };
 
 }  // namespace spillway::hw_backend

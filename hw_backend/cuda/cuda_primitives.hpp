@@ -115,6 +115,9 @@ class CudaPrimitives final : public Primitives {
   void zero(std::byte* data, std::uint64_t bytes) override;
   void check(std::uint64_t count, Input values, float* found) override;
   void set(float value, float* into) override;
+  void sum_squares(std::uint64_t count, Input values, float* sum) override;
+  void add_squares(std::uint64_t count, const float* sums, float* total) override;
+  void root_of_squares(const float* sum, float* root) override;
 
  private:
   void multiply(const Multiplication& call);

@@ -95,8 +95,8 @@ void convert_pairs(const RawCpuKernel& kernel, Team& team) {
   }
 }
 
-/// By one: gradients of a training here have no scale, and no norm is clipped. The pass over
-/// memory is what takes the time.
+/// By one: whatever gradients are multiplied by, a step has in its numbers, so that it is rounded
+/// alike in every system. The pass over memory is what takes the time.
 void scale(const RawCpuKernel& kernel, Team& team) {
   for (const RawOperand& array : kernel.operands)
     convert({array.data, array.type}, {array.data, array.type}, array.bytes / size_of(array.type),

@@ -58,6 +58,24 @@ void sum(Primitives& device, const RawGpuKernel& kernel) {
     device.convert(count, first->input(), into->output());
 }
 
+/// A norm of gradients in three steps; nobody reads one that leaves no sum.
+void norm(Primitives& device, const RawGpuKernel& kernel) {
+  const RawOperand* from = kernel.find(Role::input);
+  ENSURE(from, "a norm of nothing");
+  const auto* const sums = reinterpret_cast<const float*>(from->data);
+  if (kernel.work == GpuWork::root) {
+    const RawOperand* into = kernel.find(Role::output);
+    ENSURE(into, "a norm that goes nowhere");
+    return device.root_of_squares(sums, reinterpret_cast<float*>(into->data));
+  }
+  const RawOperand* into = kernel.find(Role::squares);
+  if (!into) return;
+  auto* const sum = reinterpret_cast<float*>(into->data);
+  if (kernel.work == GpuWork::add_norms)
+    return device.add_squares(from->bytes / strategies::square_sum_bytes, sums, sum);
+  device.sum_squares(from->bytes / size_of(from->type), from->input(), sum);
+}
+
 /// Adds up columns, chooses some, or moves those between their matrix and where they are packed.
 void columns(Primitives& device, const RawGpuKernel& kernel) {
   const RawOperand* from = kernel.find(Role::input);
@@ -179,7 +197,13 @@ void run_kernel(Primitives& device, const WorkContext& context, const RawGpuKern
     case GpuWork::sum:
       return sum(device, kernel);
     case GpuWork::norm:
-      return;  // nothing reads it: clipping is no part of any schedule yet
+    case GpuWork::add_norms:
+    case GpuWork::root:
+      return norm(device, kernel);
+    case GpuWork::scale:
+      for (const RawOperand& array : kernel.operands)
+        device.scale({}, array.bytes / size_of(array.type), array.input(), array.output());
+      return;
     case GpuWork::check: {
       const RawOperand* input = kernel.find(Role::input);
       const RawOperand* output = kernel.find(Role::output);

@@ -121,6 +121,7 @@ void training_fields(Io& io, T& training) {
   io("causal_skip", training.causal_skip);
   io("learning_rate", training.learning_rate);
   io("initial_scale_power", training.initial_scale_power);
+  io("gradient_clipping", training.gradient_clipping);
 }
 
 /// Nothing where all experts are as busy as each other.

@@ -245,6 +245,8 @@ inline constexpr const char* frozen_embeddings = "embeddings";
 struct Training {
   /// Adam of whole numbers, whose rate machines have.
   bool has_plain_adam() const { return is_adam(optimizer) && !has_8bit_states(); }
+  /// The norm of a step's gradients is looked at before its update.
+  bool clips() const { return gradient_clipping > 0; }
   /// States lie in 8 bits.
   bool has_8bit_states() const {
     return is_8bit_adam(optimizer) || optimizer_state == StateWidth::int8;
@@ -276,6 +278,9 @@ struct Training {
   double learning_rate = 1e-4;
   /// fp16_mixed with an overflow check begins with a loss scale of 2 to this power.
   std::uint64_t initial_scale_power = 16;
+  /// The largest norm of all gradients of a step together, to which longer ones are shortened; 0:
+  /// they are as long as they are. Source  PyTorch, clip_grad_norm_
+  double gradient_clipping = 0;
 };
 
 /// Where a pipeline is cut into stages.

@@ -28,6 +28,7 @@ enum class Role : std::uint8_t {
   output,
   indices,  ///< of columns, 32 bits each
   kept,     ///< by the CPU, from an operator to its backward
+  squares,  ///< of a norm: where the exact sum of its input's squares goes, 64 bytes
 };
 
 struct BoundOperand {
@@ -58,7 +59,10 @@ struct Numbers {
 enum class GpuWork : std::uint8_t {
   operation,   ///< `GpuKernel::operation`
   sum,         ///< output = all inputs, in order; one input: a conversion
-  norm,        ///< reads its input
+  norm,        ///< reads its input; squares = the sum of its squares
+  add_norms,   ///< squares = the sum of such sums, the input, one behind the other
+  root,        ///< output (fp32) = the square root of such a sum, the input
+  scale,       ///< gradients in place, by one: `Numbers::inverse_scale` has the number
   check,       ///< output (fp32) = 1 when an input has an inf or a NaN, else 0
   set,         ///< output (fp32) = `value`
   initialize,  ///< first values of its outputs: weights, states
@@ -109,6 +113,9 @@ enum class MuonPart : std::uint8_t {
   orthogonalize,  ///< output, all shares of it, in place, through a workspace
   apply,          ///< master or weight, with the input
 };
+
+/// Of an exact sum of squares in memory: 16 fp32 numbers, which an all-reduce may add up.
+inline constexpr std::uint64_t square_sum_bytes = 64;
 
 /// One kernel on a stream of a rank's GPU: the operator, its cost, its operands in GPU memory.
 ///   The simulator uses the cost, the counting machine the demand, the real machine the operator.

@@ -1,4 +1,5 @@
 #include "scenarios/description/names.hpp"
+#include "strategies/layout/norm_copies.hpp"
 #include "strategies/rules/facts.hpp"
 #include "strategies/rules/tables.hpp"
 
@@ -54,6 +55,36 @@ std::uint64_t tokens_of_a_pass(const Case& subject) {
 
 constexpr const char* in_backward = "training.optimizer_in_backward";
 bool updates_so(const Case& subject) { return subject.training().optimizer_in_backward; }
+
+constexpr const char* clipping = "training.gradient_clipping";
+
+/// Some gradients are applied before the last ones are there, for good.
+bool applies_early(const Case& subject) {
+  return updates_so(subject) || (is_active(subject) && !subject.parts().optimizer.roll_back);
+}
+
+/// Some updates are of gradients of no one step.
+bool updates_at_any_time(const Case& subject) {
+  const description::OptimizerPart& optimizer = subject.parts().optimizer;
+  return optimizer.staleness == description::any_staleness || optimizer.selected_share > 0;
+}
+
+/// Updates know the norm of all gradients of their step.
+bool waits_for_norms(const Case& subject) {
+  return streams(subject) && !applies_early(subject) && !updates_at_any_time(subject) &&
+         (!updates_off_gpu(subject) || norms_on_the_way(subject.scenario));
+}
+
+std::string without_norm(const Case& subject) {
+  if (!streams(subject))
+    return subject.parts().system + " plans steps that take no norm of all gradients";
+  if (applies_early(subject))
+    return "the norm is known after the last gradient, when the first are applied already";
+  if (updates_at_any_time(subject))
+    return "an update that begins before all gradients of a step are there knows no norm of them";
+  return "nothing takes a norm of gradients on their way to host memory: gradients.convert cpu, "
+         "slabs and chunks of weights have no place for it";
+}
 
 constexpr Rule training_rows[] = {
     {.path = "training.sequence",
@@ -185,6 +216,26 @@ constexpr Rule training_rows[] = {
             "and updates that come in time",
      .hint = "write false, or parallel.data 1, parallel.pipeline 1, weights.home gpu and "
              "optimizer.staleness 0"},
+    {.path = clipping,
+     .holds = [](const Case& c) { return !c.training().clips() || waits_for_norms(c); },
+     .why = without_norm,
+     .hint = "use 0; or zero_offload, zero_infinity or resident, or superoffload, which takes a "
+             "step back where its norm is too long"},
+    {.path = "strategy.overflow_check",
+     .other = clipping,
+     .ground = Ground::contradiction,
+     .holds =
+         [](const Case& c) {
+           return !c.training().clips() || !c.parts().optimizer.roll_back ||
+                  c.parts().overflow_check != description::OverflowCheck::chained;
+         },
+     .why = "a step whose norm is too long is taken back to copies of old values, which chained "
+            "keeps none of",
+     .hint = "use fused",
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.overflow_check = description::OverflowCheck::fused;
+                 },
+                 "a step that is clipped is taken back to old values, which are kept with fused"}},
     {.path = "strategy.{}",
      .broken_by = unread_knobs,
      .warning =

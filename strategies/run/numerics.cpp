@@ -76,6 +76,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
   numerics.experts_sum_in_kernels =
       may_sum && numerics.expert > 1 && (keeps_all || scenario.parallel.expert_data() == 1);
   numerics.skips = strategy.overflow_check != description::OverflowCheck::none;
+  numerics.largest_norm = scenario.training.gradient_clipping;
   numerics.by_layer =
       by_layer && numerics.micro_batches > 1 && several_layers_share_weights(scenario);
   if (scenario.parallel.pipeline > 1 && several_layers_share_weights(scenario))
@@ -96,6 +97,16 @@ Numerics numerics_of(const description::Scenario& scenario) {
   alone.strategy.gradients.accumulation = Width::fp16;
   alone.strategy.gradients.fused_accumulation = true;
   return streaming_numerics(alone);
+}
+
+std::vector<std::string> notes_on_numbers(const description::Scenario& scenario) {
+  std::vector<std::string> notes;
+  if (scenario.training.clips() && scenario.strategy.optimizer.roll_back)
+    notes.emplace_back(
+        "training.gradient_clipping: simulated steps are never taken back. A run for real takes "
+        "back each one whose norm is too long and updates it once more, which at the beginning of "
+        "a training most are");
+  return notes;
 }
 
 void require_old_values(const description::Scenario& scenario) {

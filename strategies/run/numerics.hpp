@@ -27,6 +27,7 @@ struct Numerics {
   /// ZeRO.
   bool experts_sum_in_kernels = false;
   bool skips = false;           ///< a step with an overflow changes nothing
+  double largest_norm = 0;      ///< of all gradients, which are clipped to it; 0: they are not
   std::uint64_t staleness = 0;  ///< steps that an update comes late, or `any_staleness`
   /// Of each matrix's columns, which each micro-batch updates in 16 bits beside.
   double selected_share = 0;
@@ -45,6 +46,9 @@ struct Numerics {
 /// Those of the scenario's system. Where it plans per tensor, kernels add micro-batches where the
 /// gradients lie.
 Numerics numerics_of(const description::Scenario& scenario);
+
+/// What is to be known of a training's numbers before its result is taken for that of other code.
+std::vector<std::string> notes_on_numbers(const description::Scenario& scenario);
 
 /// What trains for real may overflow, and a step that does has to be taken back.
 ///   Throws  ScenarioError: nobody keeps what was there before

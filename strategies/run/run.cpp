@@ -396,6 +396,7 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   for (const std::string& note : prepared.model.architecture.notes) result.notes.emplace_back(note);
   if (std::string experts = stacked_experts_words(scenario, prepared.model); !experts.empty())
     result.notes.emplace_back(std::move(experts));
+  for (std::string& note : notes_on_numbers(scenario)) result.notes.emplace_back(std::move(note));
   std::deque<Job> jobs = jobs_of(decision);
   Steps steps(machine, scenario);
   NodeShared shared(machine, scenario);

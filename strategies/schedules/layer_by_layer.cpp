@@ -26,7 +26,7 @@ Task<> layer_by_layer(Machine& machine, Rank rank, const Job& job) {
     co_await parts.updater->publish();
     if (!overflow) {
       parts.weights.step_ends();
-      co_await parts.updater->update(passes.numbers());
+      co_await parts.updater->update(co_await parts.clipped(passes.numbers()));
     }
     more = co_await parts.next_step(overflow);
   }

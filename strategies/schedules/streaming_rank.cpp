@@ -17,7 +17,10 @@ StreamingRank::StreamingRank(Machine& its_machine, Rank its_rank, const Job& its
       activations(machine, rank, job, activation_memory, *saved),
       links(machine, rank, job, activations),
       owners(job),
-      on_cpu(owners.others ? std::make_unique<CpuOptimizer>(machine, rank, *owners.others, weights)
+      norm(job.scenario.training.clips() ? std::make_unique<GradientNorm>(machine, rank, job)
+                                         : nullptr),
+      on_cpu(owners.others ? std::make_unique<CpuOptimizer>(machine, rank, *owners.others, weights,
+                                                            norm.get())
                            : nullptr),
       selected(job.scenario.strategy.optimizer.selected_share > 0
                    ? std::make_unique<SelectedColumns>(machine, rank, job, weights)
@@ -46,6 +49,7 @@ Task<> StreamingRank::init() {
   co_await weights.init();
   co_await saved->init();
   weights.find_staying([this](auto layer) { return saved->recomputes(layer); });
+  if (norm) co_await norm->init();
   co_await gradients.init();
   co_await updater->init();
 }
@@ -74,13 +78,23 @@ Task<bool> StreamingRank::overflows() {
   co_return co_await check_overflow(machine, rank, job, sinks);
 }
 
+Task<Numbers> StreamingRank::clipped(Numbers numbers) {
+  if (!norm) co_return numbers;
+  if (sinks.active) {
+    sinks.active->end_backward();
+    co_await gradients.drain();
+  }
+  if (on_gpu) co_await on_gpu->norm_gradients(norm.get());
+  co_return co_await norm->clipped(numbers);
+}
+
 Task<> StreamingRank::end_update(bool overflow, const Numbers& numbers) {
   machine.enter(rank, result::Phase::update);
   weights.step_ends();
   if (overflow)
     co_await updater->take_back();
   else
-    co_await updater->update(numbers);
+    co_await updater->update(co_await clipped(numbers));
 }
 
 Task<bool> StreamingRank::next_step(bool overflow) {

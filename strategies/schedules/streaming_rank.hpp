@@ -22,6 +22,9 @@ struct StreamingRank {
   Task<> sum_tied();
   /// All ranks look for an overflow, where the scenario has them.
   Task<bool> overflows();
+  /// What a step whose gradients are there updates with: `numbers`, or with a smaller factor for
+  /// gradients whose norm is clipped.
+  Task<Numbers> clipped(Numbers numbers);
   /// The update of a step of which some began in backward: what backward was too short for, or all
   /// of it taken back where an overflow was found.
   Task<> end_update(bool overflow, const Numbers& numbers);
@@ -40,6 +43,7 @@ struct StreamingRank {
   Activations activations;
   StageLinks links;
   Owners owners;
+  std::unique_ptr<GradientNorm> norm;         ///< null: no norm is clipped
   std::unique_ptr<CpuOptimizer> on_cpu;       ///< null: the GPU updates all
   std::unique_ptr<SelectedColumns> selected;  ///< null: the GPU updates no columns besides
   MadeGradients sinks;

@@ -19,10 +19,13 @@ namespace spillway::strategies {
 ///             sub-group is looked through before its Adam, and old values are copied first, 12
 ///             B/param, which are put back
 ///   Share     `ratio`; a tenth of the sub-groups on the GPU is 'assumed'
-///   Clipping  of a global norm DeepSpeed does not speculate with: gradients.policy host_fp32,
-///             roll_back false
-///   Differs   from the paper, which casts new weights on the GPU as they are made, and speculates
-///             where a global norm is clipped. From DeepSpeed: the GPU's share of the gradients
+///   Clipping  of a global norm (training.gradient_clipping), as in the paper: old values are kept
+///             as with `fused`, the norm is known behind the last gradient, and where it is too
+///             long the CPU's sub-groups are taken back and updated once more. The GPU's share is
+///             updated behind backward in any case. DeepSpeed does not speculate then:
+///             gradients.policy host_fp32, roll_back false
+///   Differs   from the paper, which casts new weights on the GPU as they are made. From DeepSpeed:
+///             the GPU's share of the gradients
 ///             takes no way through host memory, and with several micro-batches it waits as 16-bit
 ///             sums; the CPU's are not multiplied by 1 after Adam; cores are not divided between
 ///             Adam and the rest (`cpuadam_cores_perc`); a rank's second process has its context on

@@ -19,7 +19,8 @@ ActiveUpdate::ActiveUpdate(Machine& machine, Rank rank, const Job& job, CpuOptim
       naive_(job.scenario.strategy.gradients.policy == description::GradientPolicy::active_naive),
       waits_(job.scenario.strategy.optimizer.wait),
       hands_over_(job.scenario.strategy.optimizer.roll_back),
-      speculates_(hands_over_ && job.scenario.strategy.overflow_check != OverflowCheck::none),
+      speculates_(hands_over_ && (job.scenario.strategy.overflow_check != OverflowCheck::none ||
+                                  optimizer.norm())),
       publishes_later_(speculates_ || (hands_over_ && job.scenario.strategy.weights.h2d ==
                                                           description::WeightCopy::typed)),
       places_(job.model.weights.size()),
@@ -253,6 +254,19 @@ Task<> ActiveUpdate::updated() {
   for (Pending<>& one : running_) co_await one;
   running_.clear();
   for (const Group& group : groups_) co_await group.updated;
+}
+
+Task<> ActiveUpdate::update_again(const Numbers& numbers) {
+  ENSURE(optimizer_.old_values(), "a step to be made again whose old values nobody kept");
+  co_await updated();
+  optimizer_.begin_again(numbers);
+  for (const std::uint32_t i : order_) {
+    std::vector<Op> after = optimizer_.old_values()->put_back(i);
+    after.push_back(last_adam_);
+    after.push_back(hand_over(i, after));
+    last_adam_ = optimizer_.start_adam(groups_[i].loaded, after);
+    groups_[i].updated = last_adam_;
+  }
 }
 
 /// What an update made of a sub-group, to where it lives; then its gradients' place is free.

@@ -24,7 +24,8 @@ namespace spillway::strategies {
 ///                 values copied before; chained: all gradients behind the last Adam, and nobody
 ///                 has old values. What is checked, or changes type on its way up (`weights.h2d`
 ///                 typed), goes to the GPU sub-group by sub-group when all are updated; old values
-///                 take its place again where the step overflows
+///                 take its place again where the step overflows, or where its norm is clipped,
+///                 and it is updated once more
 ///   read_ahead    states of so many further sub-groups are read before their gradients come
 ///   Order         in which sub-groups are complete when layers arrive last first: of all ranks
 ///   Lands         gradients in buffers of the largest sub-group: as many as backward can have
@@ -55,6 +56,10 @@ class ActiveUpdate {
   Task<bool> overflows();
   /// Waits for the last Adam (roll_back).
   Task<> updated();
+  /// Takes all sub-groups back and updates them with other numbers (roll_back), as where the norm
+  /// of the gradients, which is known when all are there, is clipped.
+  ///   Source  SuperOffload (arXiv 2509.21271), speculation-then-validation
+  Task<> update_again(const Numbers& numbers);
 
   /// Gradients land in buffers of sub-groups, not in the flat one.
   bool lands() const { return lands_; }

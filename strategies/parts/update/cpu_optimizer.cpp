@@ -15,12 +15,14 @@ using models::Access;
 
 }  // namespace
 
-CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights)
+CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
+                           const GradientNorm* norm)
     : machine_(machine),
       rank_(rank),
       job_(job),
       weights_(weights),
       part_(job.scenario.strategy.optimizer),
+      norm_(norm),
       weights_on_gpu_(job.scenario.strategy.weights.home == Home::gpu),
       late_(part_.staleness > 0),
       active_(updates_in_backward(job.scenario.strategy.gradients.policy)),
@@ -31,7 +33,8 @@ CpuOptimizer::CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights&
       states_(machine, rank, job, weights) {
   if (part_.device == description::OptimizerDevice::near_storage)
     inside_ = std::make_unique<NearStorage>(machine, rank, job, states_);
-  if (part_.roll_back && job.scenario.strategy.overflow_check == description::OverflowCheck::fused)
+  const description::OverflowCheck check = job.scenario.strategy.overflow_check;
+  if (part_.roll_back && (check == description::OverflowCheck::fused || norm))
     old_values_ = std::make_unique<OldValues>(machine, rank, job, weights, states_);
 }
 
@@ -80,8 +83,8 @@ Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
   const Op widened = widen(group);
   Buffer out;
   if (job_.row(group).fp32_states() && out_bytes(group)) out = co_await swap_out_->take();
-  const Op updated =
-      adam(loaded, out, part_.unscale ? unscale(group, loaded.gradient, widened) : widened);
+  const Op updated = adam(
+      loaded, out, part_.unscale || norm_ ? unscale(group, loaded.gradient, widened) : widened);
   co_await updated;
   loaded.gradient.reset();
   if (!late_) {

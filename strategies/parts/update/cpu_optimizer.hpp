@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/machine/cpu_kernels.hpp"
+#include "strategies/parts/update/gradient_norm.hpp"
 #include "strategies/parts/update/near_storage.hpp"
 #include "strategies/parts/update/old_values.hpp"
 
@@ -22,7 +23,9 @@ namespace spillway::strategies {
 ///             MLP-Offload, section 3.4
 class CpuOptimizer {
  public:
-  CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights);
+  /// `norm`: to which gradients leave their part on their way; null: no norm is clipped.
+  CpuOptimizer(Machine& machine, Rank rank, const Job& job, Weights& weights,
+               const GradientNorm* norm);
 
   Task<> init();
   /// All sub-groups, once.
@@ -55,6 +58,10 @@ class CpuOptimizer {
   ///   Source  DeepSpeed superoffload_stage3.py, _step_without_clipping
   bool unscales_behind() const { return part_.unscale && part_.roll_back; }
   Task<> unscale_all();
+  /// What the update that was begun last calculates with.
+  const Numbers& numbers() const { return numbers_; }
+  /// The update is to be made again, with other numbers.
+  void begin_again(const Numbers& numbers) { numbers_ = numbers; }
   /// What all ranks do together, after the last sub-group.
   Task<> finish_update();
 
@@ -62,6 +69,7 @@ class CpuOptimizer {
   Task<> checkpoint();
 
   StateStore& states() { return states_; }
+  const GradientNorm* norm() const { return norm_; }
   /// This rank's share of a weight that lives in host memory.
   View weight_share(std::uint32_t weight) const { return weights_.share(weight); }
 
@@ -109,6 +117,7 @@ class CpuOptimizer {
   const Job& job_;
   Weights& weights_;
   const description::OptimizerPart& part_;
+  const GradientNorm* norm_;
   bool weights_on_gpu_;
   bool late_;      ///< new weights wait for somebody who publishes them
   bool active_;    ///< sub-groups are updated one by one during backward

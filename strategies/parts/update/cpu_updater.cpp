@@ -28,9 +28,11 @@ void ActiveUpdater::before_backward(const Numbers& numbers, bool completes) {
   if (completes) gradients_.begin_update(numbers);
 }
 
-Task<> ActiveUpdater::update(const Numbers&) {
+Task<> ActiveUpdater::update(const Numbers& numbers) {
   gradients_.end_backward();
   co_await all_.drain();
+  if (numbers.inverse_scale != optimizer_.numbers().inverse_scale)
+    co_await gradients_.update_again(numbers);
   if (optimizer_.unscales_behind()) {
     co_await gradients_.updated();  // which has read them
     co_await optimizer_.unscale_all();

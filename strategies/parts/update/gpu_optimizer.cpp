@@ -289,7 +289,7 @@ GpuOptimizer::Flattened GpuOptimizer::flattened(std::uint32_t weight) const {
 
 /// Each is written and read, and what the update reads is scaled in place.
 double GpuOptimizer::traffic_of(const Flattened& copies) const {
-  const bool unscales = job_.scenario.strategy.optimizer.unscale;
+  const bool unscales = job_.scenario.strategy.optimizer.unscale || job_.scenario.training.clips();
   const std::uint64_t scaled = copies.wide ? copies.wide : copies.flat;
   return static_cast<double>(2 * copies.bytes() + (unscales ? 2 * scaled : 0));
 }
@@ -347,37 +347,66 @@ Task<> GpuOptimizer::update_flattened(const Numbers& numbers) {
   co_await gather(updated);
 }
 
-/// One after the other, each through a copy in fp64 (gradients.norm).
-///   Source  DeepSpeed stage_1_and_2.py and stage3.py, get_grad_norm_direct
-Task<> GpuOptimizer::norm_gradients() {
+/// One after the other, each through a copy in fp64 where `gradients.norm` has one.
+///   Source  DeepSpeed stage_1_and_2.py and stage3.py, get_grad_norm_direct; PyTorch,
+///           clip_grad_norm_
+Task<> GpuOptimizer::norm_gradients(const GradientNorm* clipped) {
   // those that leave for the CPU are normed on their way, and with them what stays
-  if (job_.scenario.strategy.gradients.policy != description::GradientPolicy::resident) co_return;
+  if (!clipped && job_.scenario.strategy.gradients.policy != description::GradientPolicy::resident)
+    co_return;
   std::uint64_t largest = 0;
   for (const models::Operator& op : updates())
     if (const std::uint32_t weight = weight_of(op); job_.holds(weight))
       largest = std::max(largest, norm_copies(job_.scenario, job_.row(weight)));
-  if (largest == 0) co_return;
-  const Buffer copy =
-      machine_.allocate_now(TierId::gpu, rank_, Bytes(largest), Purpose::norm_copies);
+  if (largest == 0 && !clipped) co_return;
+  Buffer copy;
+  if (largest)
+    copy = machine_.allocate_now(TierId::gpu, rank_, Bytes(largest), Purpose::norm_copies);
   std::vector<GpuKernel> kernels;
   for (const models::Operator& op : updates()) {
     const std::uint32_t weight = weight_of(op);
     if (!job_.holds(weight)) continue;
-    const std::uint64_t bytes = fp64_bytes * share(weight);
-    kernels.push_back(GradientKernels::kernel("gradient norm", GpuWork::norm,
-                                              {copy.view(0, bytes), ElementType::fp32},
-                                              {resident(weight)}));
-    kernels.back().bytes += static_cast<double>(bytes);  // the copy is read again
+    const TypedView gradient = resident(weight);
+    GpuKernel& kernel = kernels.emplace_back();
+    kernel.name = "gradient norm";
+    kernel.work = GpuWork::norm;
+    kernel.bytes = static_cast<double>(gradient.view.bytes);
+    kernel.operands.emplace_back(gradient.view, models::Access::read, Role::input, gradient.type,
+                                 0);
+    if (clipped) clipped->leave(kernel, weight);
+    if (!copy) continue;
+    const std::uint64_t bytes = fp64_bytes * share(weight);  // several parts of it in turn
+    kernel.operands.emplace_back(copy.view(0, std::min(bytes, largest)), models::Access::write,
+                                 Role::output, ElementType::fp32, 0);
+    kernel.bytes += static_cast<double>(2 * bytes);  // the copy is written, and read again
   }
-  co_await machine_.run(rank_, kernels);
+  if (!kernels.empty()) co_await machine_.run(rank_, kernels);
+}
+
+Op GpuOptimizer::scale_gradients() {
+  if (!job_.scenario.training.clips()) return Op();
+  std::vector<GpuKernel> kernels;
+  for (const models::Operator& op : updates()) {
+    const std::uint32_t weight = weight_of(op);
+    if (!job_.holds(weight)) continue;
+    const TypedView gradient = resident(weight);
+    GpuKernel& kernel = kernels.emplace_back();
+    kernel.name = "clip gradient";
+    kernel.work = GpuWork::scale;
+    kernel.bytes = static_cast<double>(2 * gradient.view.bytes);
+    kernel.operands.emplace_back(gradient.view, models::Access::read_write, Role::gradient,
+                                 gradient.type, weight);
+  }
+  return kernels.empty() ? Op() : machine_.run(rank_, kernels);
 }
 
 Task<> GpuOptimizer::update(const Numbers& numbers) {
-  co_await norm_gradients();
+  if (!job_.scenario.training.clips()) co_await norm_gradients(nullptr);
   if (job_.scenario.strategy.optimizer.flatten) {
     co_await update_flattened(numbers);
     co_return;
   }
+  if (const Op scaled = scale_gradients()) co_await scaled;
   if (paged_) {
     co_await update_paged(numbers);
     co_return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "strategies/parts/update/gradient_norm.hpp"
 #include "strategies/parts/update/resident_gradients.hpp"
 #include "strategies/parts/update/shared_matrices.hpp"
 #include "strategies/parts/weights/weights.hpp"
@@ -24,6 +25,9 @@ class GpuOptimizer {
   /// Throws  OutOfMemory
   Task<> init();
   Task<> update(const Numbers& numbers);
+  /// The norms of gradients that stay: where they are clipped, before an update that reads them.
+  ///   clipped  to which they leave their part; null: nobody reads them
+  Task<> norm_gradients(const GradientNorm* clipped);
   /// Of one weight, into where its old values are; the gradient is there when `after` is done.
   Op update(std::uint32_t weight, const Numbers& numbers, View into, const After& after);
   /// Of one weight that lives on the GPU, by a gradient that has just been made.
@@ -62,7 +66,8 @@ class GpuOptimizer {
   TypedView resident(std::uint32_t weight) const;
   GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into,
                    TypedView gradient, const View& states_at) const;
-  Task<> norm_gradients();
+  /// Where norms are clipped, a pass over all gradients that multiplies them.
+  Op scale_gradients();
   Task<> update_flattened(const Numbers& numbers);
   /// Copies of a gradient: in its own type, and in fp32 where the update reads that.
   struct Flattened {

@@ -34,6 +34,8 @@ class GradientsIntoUpdate final : public GradientsToHost {
   Task<> finish_update(bool taken_back = false) { return update_.finish(taken_back); }
   /// Of an update that may be taken back: waits until all gradients have been looked through.
   Task<bool> overflows() { return update_.overflows(); }
+  /// ... until it has been taken back, and made once more with other numbers.
+  Task<> update_again(const Numbers& numbers) { return update_.update_again(numbers); }
   /// ... until the last sub-group is updated.
   Task<> updated() { return update_.updated(); }
 

@@ -131,6 +131,7 @@ Op GradientsToHost::norm_on_gpu(const GradientShare& share, View result, TypedVi
   GpuKernel kernel = GradientKernels::kernel("gradient norm", GpuWork::norm,
                                              {std::move(result), type}, {std::move(gradient)});
   kernel.bytes += norm_traffic(job_.scenario, job_.row(share.weight), share.elements);
+  if (optimizer_.norm()) optimizer_.norm()->leave(kernel, share.weight);
   return kernels_.run(kernel, after);
 }
 

@@ -228,11 +228,35 @@ void overflows(Device& device, Report& report) {
       }
 }
 
+/// Of one tensor, of several together, and their root: also where a square is infinite.
+void squares(Device& device, Report& report) {
+  Session session(device, report);
+  constexpr std::uint64_t sums = 3;
+  for (const Element type : all_types)
+    for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{5003}, std::uint64_t{2100011}})
+      for (const bool infinite : {false, true}) {
+        if (infinite && n > 10000) continue;
+        Operand values(device, n, type, 1), found(device, 16 * (sums + 2), Element::fp32, 2);
+        if (infinite)
+          store(values.array(Side::host), n - 1, std::numeric_limits<float>::infinity());
+        values.upload();
+        session.both([&](Primitives& p, Side side) {
+          float* const all = found.as<float>(side);
+          for (std::uint64_t i = 0; i < sums; ++i)
+            p.sum_squares(n - i * n / sums, values.in(side), all + 16 * i);
+          p.add_squares(sums, all, all + 16 * sums);
+          p.root_of_squares(all + 16 * sums, all + 16 * sums + 16);
+        });
+        session.equal("sums of squares", found);
+      }
+}
+
 }  // namespace
 
 std::span<const Check> state_checks() {
   static constexpr Check checks[] = {
       {"OverflowsAreFound", overflows},
+      {"SumsOfSquaresHaveTheBitsOfTheProcessors", squares},
       {"AdamHasTheBitsOfTheProcessors", adam},
       {"AdamIn8BitsHasTheBitsOfTheProcessors", adam_in_8_bits},
       {"AdafactorIsTheProcessors", adafactor},

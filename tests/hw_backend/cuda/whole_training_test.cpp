@@ -114,6 +114,21 @@ TEST(OnCuda, TrainingOnBothSidesEndsAsResidentTrainingDoes) {
   }
 }
 
+// Norms are the same bits on a device as on the processor; each step is clipped, those that were
+// updated too early are taken back.
+TEST(OnCuda, TrainingWithClippedNormsEndsAsResidentTrainingDoes) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  for (const char* system : {"superoffload", "zero_offload"}) {
+    SCOPED_TRACE(system);
+    expect_the_reference(
+        devices,
+        small_training(
+            system, {"training.sequence=8", "training.gradient_clipping=1e-3", "parallel.data=2"},
+            {.blocks = 1, .feed_forward = 1024}));
+  }
+}
+
 // Two ranks agree on the columns that their GPUs update.
 TEST(OnCuda, TrainingWithSelectedColumnsOfTwoRanksEndsAsResidentTrainingDoes) {
   const DevicesUnderTest devices = devices_under_test();

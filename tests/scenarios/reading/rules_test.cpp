@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "strategies/systems/catalogue.hpp"
 #include "tests/scenarios/complaints.hpp"
 #include "tests/scenarios/test_systems.hpp"
 
@@ -156,6 +157,50 @@ TEST(Contradictions, ActiveGradientsWithAnOverflowCheck) {
   EXPECT_EQ(
       refusal("memascend", {"strategy.gradients.policy=active", "training.precision=bf16_mixed"}),
       "");
+}
+
+/// With every system, and refused also for want of a schedule.
+Resolved read_any(const std::string& system, std::vector<std::string> overrides) {
+  std::vector<SystemInfo> systems;
+  for (const strategies::System& one : strategies::catalogue())
+    systems.push_back({one.name, one.defaults()});
+  overrides.insert(overrides.begin(), "strategy.system=" + system);
+  return read_scenario(parse_located(R"({"model": "gpt2", "machine": "memascend_c1",
+    "training": {"precision": "fp16_mixed", "gradient_clipping": 1}, "strategy": {}})",
+                                     "a.json"),
+                       overrides, systems, Refuse::what_cannot_run);
+}
+
+TEST(Schedules, ClipNoNormThatIsKnownTooLate) {
+  const auto refused = [](const std::string& system, const std::vector<std::string>& more = {}) {
+    return complaints_of([&] { read_any(system, more); });
+  };
+  const std::string bf16 = "training.precision=bf16_mixed";
+  for (const char* system : {"resident", "zero_offload", "zero_infinity", "superoffload"})
+    EXPECT_EQ(refused(system), "") << system;
+  EXPECT_THAT(refused("lohan", {bf16}),
+              testing::HasSubstr("training.gradient_clipping: the norm is known after the last "
+                                 "gradient, when the first are applied already; use 0; or "
+                                 "zero_offload, zero_infinity or resident, or superoffload, which "
+                                 "takes a step back where its norm is too long"));
+  EXPECT_THAT(refused("resident", {bf16, "training.optimizer_in_backward=true"}),
+              testing::HasSubstr("when the first are applied already"));
+  EXPECT_THAT(refused("zero_offload", {"strategy.gradients.convert=cpu"}),
+              testing::HasSubstr("nothing takes a norm of gradients on their way to host memory"));
+  EXPECT_THAT(refused("zenflow", {bf16}),
+              testing::HasSubstr("before all gradients of a step are there"));
+  EXPECT_THAT(refused("teraio", {bf16}),
+              testing::HasSubstr("teraio plans steps that take no norm of all gradients"));
+  EXPECT_THAT(refused("superoffload", {"strategy.overflow_check=chained"}),
+              testing::HasSubstr("taken back to copies of old values, which chained keeps none of; "
+                                 "use fused"));
+}
+
+TEST(Settle, ASpeculatedStepThatIsClippedKeepsOldValues) {
+  EXPECT_EQ(read_any("superoffload", {}).scenario.strategy.overflow_check, OverflowCheck::fused);
+  EXPECT_EQ(
+      read_any("superoffload", {"training.gradient_clipping=0"}).scenario.strategy.overflow_check,
+      OverflowCheck::chained);
 }
 
 TEST(Contradictions, GdsWithoutGpuDirect) {

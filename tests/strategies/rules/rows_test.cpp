@@ -434,6 +434,8 @@ constexpr Breaks of_updates[] = {
        s.strategy.overflow_check = OverflowCheck::fused;
        s.parallel.data = 2;
      }},
+    {"lohan", [](Scenario& s) { s.training.gradient_clipping = 1; }},
+    {"superoffload", [](Scenario& s) { s.training.gradient_clipping = 1; }},
 };
 
 /// The rows that have been broken so far.

@@ -110,6 +110,7 @@ std::vector<Choice> parts_of_training() {
       named<AttentionKind>("training.attention"),
       {"training.method", {"lora", "qlora"}},
       {"training.optimizer_in_backward", {"true"}},
+      {"training.gradient_clipping", {"1"}},
       {"training.recompute",
        {R"("full")", R"("selective")", R"(["attention", "activation", "norm"])"}},
       {"training.packed", {"64"}},

@@ -266,6 +266,21 @@ TEST(Resident, AnUpdateDuringBackwardKeepsNoGradients) {
   EXPECT_NEAR(during.step_time_s, behind.step_time_s, 0.02 * behind.step_time_s);
 }
 
+// Gradients of 2 B a parameter are read for their norms, and read and written to be multiplied.
+TEST(Resident, AClippedNormTakesThreePassesOverGradients) {
+  const auto run = [](const char* clipping) {
+    return simulate(example("gpt2_resident", {"training.precision=bf16", clipping}));
+  };
+  const result::Result plain = run("training.gradient_clipping=0");
+  const result::Result clipped = run("training.gradient_clipping=1");
+  const description::Scenario scenario = example("gpt2_resident", {"training.precision=bf16"});
+  const double passes_s = 3 * 2 * static_cast<double>(model_of(scenario).parameters.value()) /
+                          scenario.machine.gpu.memory_rate.value();
+  EXPECT_GE(clipped.update_s - plain.update_s, passes_s);
+  EXPECT_LE(clipped.update_s - plain.update_s, 1.5 * passes_s + 1e-3);
+  EXPECT_DOUBLE_EQ(clipped.backward_s, plain.backward_s);
+}
+
 TEST(Resident, LionHasOneMomentAnd8BitAdamTwoOfAByte) {
   const models::Model model = model_of(example("gpt2_resident"));
   const auto run = [](const Overrides& overrides) {

@@ -1,4 +1,7 @@
 #include "tests/strategies/systems/systems.hpp"
+#include "tests/text/words_of.hpp"
+
+#include <gmock/gmock.h>
 
 namespace spillway::strategies::superoffload_test {
 namespace {
@@ -41,6 +44,42 @@ TEST(Superoffload, KeepsOldValuesWhereItLooksThroughEachSubgroup) {
   EXPECT_EQ(at_peak(simulate(small()).host, "optimizer_states"), 8 * share);
   EXPECT_EQ(at_peak(simulate(small(fp16)).host, "optimizer_states"), 8 * share);
   EXPECT_EQ(at_peak(simulate(small(kept)).host, "optimizer_states"), (8 + 12) * share);
+}
+
+// A norm is known behind the last gradient: what was updated before may have to be taken back, in
+// bf16 too, and is still updated beside backward.
+TEST(Superoffload, KeepsOldValuesWhereANormIsClipped) {
+  const std::uint64_t share = of_the_cpu(model_of(small()));
+  const result::Result plain = simulate(small());
+  const result::Result clipped = simulate(small({"training.gradient_clipping=1"}));
+  EXPECT_EQ(at_peak(clipped.host, "optimizer_states"), (8 + 12) * share);
+  EXPECT_EQ(clipped.io.d2h, plain.io.d2h);
+  const result::Result waits =
+      simulate(small({"training.gradient_clipping=1", "strategy.gradients.policy=host_fp32",
+                      "strategy.optimizer.roll_back=false"}));
+  EXPECT_LT(clipped.update_s, waits.update_s);
+  EXPECT_THAT(text::words_of(clipped.notes),
+              testing::Contains(testing::HasSubstr("simulated steps are never taken back")));
+}
+
+// Of a tensor of 545 million elements a norm copies 250 million at once, also of one that stays.
+TEST(Superoffload, NormsALargeTensorThatStaysInParts) {
+  const result::Result run = count(example("qwen7b_workstation", {"strategy.system=superoffload",
+                                                                  "training.gradient_clipping=1"}))
+                                 .result;
+  EXPECT_TRUE(run.feasible());
+}
+
+// Ranks tell each other the sum of their squares, 64 B in one number's place.
+TEST(Superoffload, RanksAddUpOneNormBeforeAnUpdate) {
+  const auto network = [](const char* clipping) {
+    return simulate(small_model("llama", "zero_offload",
+                                {"training.precision=bf16_mixed", "parallel.data=2", clipping}))
+        .io.network;
+  };
+  const std::uint64_t plain = network("training.gradient_clipping=0");
+  EXPECT_GT(network("training.gradient_clipping=1"), plain);
+  EXPECT_LE(network("training.gradient_clipping=1"), plain + 4 * 64);
 }
 
 // In memory of the same kind: pinned gradients would stay pinned where no other process takes them.
