@@ -164,6 +164,8 @@ std::vector<RoundTripDifference> round_trip_differences(const Scenario& asked,
   if (!one_optimizer_in_deepspeed(asked.training, back.training))
     compare("training.optimizer", training.value("optimizer", json()),
             came.value("optimizer", json()));
+  compare("training.gradient_clipping", asked.training.gradient_clipping,
+          back.training.gradient_clipping);
   compare("training.micro_batch", asked.training.micro_batch, back.training.micro_batch);
   compare("training.gradient_accumulation", asked.training.gradient_accumulation,
           back.training.gradient_accumulation);

@@ -18,6 +18,9 @@ struct DeepSpeedVersion {
   /// Before, weights in bf16 without ZeRO have BF16_Optimizer, which shares masters and states.
   ///   Source  DeepSpeed pull request 7515, first released in 0.17.6
   bool runs_bf16_without_zero() const { return at_least(17, 6); }
+  /// gradient_clipping is 1 where a file does not say.
+  ///   Source  DeepSpeed pull request 8068, first released in 0.19.3
+  bool clips_by_default() const { return at_least(19, 3); }
   bool at_least(int of_minor, int of_patch) const {
     return minor > of_minor || (minor == of_minor && patch >= of_patch);
   }

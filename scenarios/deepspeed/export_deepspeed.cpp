@@ -53,6 +53,7 @@ class Export {
     config["gradient_accumulation_steps"] = training.gradient_accumulation;
     config["train_batch_size"] =
         training.micro_batch * training.gradient_accumulation * scenario_.parallel.data;
+    config["gradient_clipping"] = training.gradient_clipping;
     config["fp16"] = {{"enabled", precision.starts_with("fp16")}};
     config["bf16"] = {{"enabled", precision.starts_with("bf16")}};
     if (training.precision == Precision::bf16_mixed && stage() > 0 &&
@@ -82,8 +83,9 @@ class Export {
         break;
       case OptimizerKind::adam8bit:
       case OptimizerKind::paged_adam8bit:
-      case OptimizerKind::adafactor:
         return nullptr;
+      case OptimizerKind::adafactor:
+        return sees_matrices() ? json{{"type", "Adafactor"}} : json();
       case OptimizerKind::muon:
         return {{"type", "Muon"}};
       case OptimizerKind::lion:
@@ -99,6 +101,13 @@ class Export {
   std::uint64_t stage() const { return stage_of(scenario_); }
 
  private:
+  /// No partitions of them, which are vectors (see import_optimizer).
+  bool sees_matrices() const {
+    const Precision precision = scenario_.training.precision;
+    const bool brain = precision == Precision::bf16_mixed || precision == Precision::bf16;
+    return stage() == 0 && (!brain || version_.runs_bf16_without_zero());
+  }
+
   /// Without ZeRO DeepSpeed stops at any other than that of the weights, but for versions that then
   /// have BF16_Optimizer.
   const char* gradient_type() const {
@@ -391,9 +400,8 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
         "own, such as lr 0.001 and no decay, for what the file leaves out: write yours, or "
         "\"auto\" beside Hugging Face's Trainer");
   exported.notes.emplace_back(
-      "gradient_clipping: no part of a scenario, as DeepSpeed takes norms and multiplies gradients "
-      "in any case; off where the file leaves it out, whatever Trainer's max_grad_norm says: write "
-      "yours");
+      "gradient_clipping: Hugging Face's Trainer stops unless its max_grad_norm, which is 1 where "
+      "nobody says, is the same; \"auto\" takes that one");
   if (exported.ds_config.contains("aio"))
     exported.notes.emplace_back(
         "aio: sizes of blocks, depth and threads are no part of a scenario, which counts on drives "

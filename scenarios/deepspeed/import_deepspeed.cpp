@@ -7,6 +7,7 @@
 #include "scenarios/deepspeed/deepspeed_keys.hpp"
 #include "scenarios/deepspeed/deepspeed_names.hpp"
 #include "scenarios/deepspeed/import_adapter.hpp"
+#include "scenarios/deepspeed/import_optimizer.hpp"
 #include "scenarios/deepspeed/import_reduction.hpp"
 #include "scenarios/deepspeed/import_zero.hpp"
 #include "scenarios/deepspeed/trainer.hpp"
@@ -22,12 +23,6 @@ using description::ScenarioError;
 using nlohmann::json;
 
 namespace {
-
-bool mentions(std::string name, const std::string& part) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name.find(part) != std::string::npos;
-}
 
 models::Model whole_model(const std::string& name) {
   std::vector<Complaint> complaints;
@@ -85,7 +80,7 @@ class Import {
     imported_.scenario = {{"name", options_.model + " from a DeepSpeed configuration"},
                           {"model", options_.model},
                           {"machine", options_.machine}};
-    imported_.scenario["training"] = training();
+    imported_.scenario["training"] = training(zero.update_interval().has_value());
     if (const auto interval = zero.update_interval())
       imported_.scenario["training"]["gradient_accumulation"] = *interval;
     imported_.scenario["parallel"] = {
@@ -93,6 +88,7 @@ class Import {
     if (context_ranks() > 1) imported_.scenario["parallel"]["context"] = context_ranks();
     imported_.scenario["strategy"] = zero.strategy(precision_, data_ranks() * context_ranks());
     imported_.scenario["parallel"]["zero_stage"] = zero.stage();
+    leave_out_clipping(zero);
     if (zero.narrow_states()) imported_.scenario["training"]["optimizer_state"] = "bf16";
     read_communication(zero);
     note_stages();
@@ -116,6 +112,20 @@ class Import {
             ? ""
             : fmt::format("DeepSpeed 0.{}.{} ends at the start; ", version.minor, version.patch);
     return "tensor_parallel.autotp_size: " + ends + tensor_parallel_at_stage_3;
+  }
+
+  /// Where the version's preset has the CPU convert gradients, nothing here takes their norm.
+  void leave_out_clipping(const ZeroImport& zero) {
+    json& training = imported_.scenario["training"];
+    const json& gradients = imported_.scenario["strategy"]["gradients"];
+    if (imported_.version.at_least(16, 0) || zero.stage() < 3 || !zero.offloads() ||
+        gradients.contains("convert") || !training.contains("gradient_clipping"))
+      return;
+    training.erase("gradient_clipping");
+    note(
+        "gradient_clipping: 0 here, as gradients of a step come to host memory before the CPU "
+        "converts them, by preset deepspeed_0.9.3; DeepSpeed's pass over them for their norm is in "
+        "no time");
   }
 
   void read_communication(const ZeroImport& zero) {
@@ -184,104 +194,6 @@ class Import {
     return "fp32";
   }
 
-  /// DeepSpeed's owner of a matrix makes it orthogonal, here ranks take turns (see
-  /// strategies/parts/update/shared_matrices.hpp).
-  ///   Source  DeepSpeed stage_1_and_2.py, get_flat_partition and average_tensor; stage3.py,
-  ///           _apply_distributed_muon_update
-  bool is_on_gpu_as_muon(const std::string& type) {
-    const double stage = keys_.number("/zero_optimization/stage", 0);
-    if (keys_.text("/zero_optimization/offload_optimizer/device", "none") != "none") return false;
-    if (stage == 0) return true;
-    if (keys_.text("/zero_optimization/offload_param/device", "none") != "none" ||
-        keys_.count_or("/tensor_parallel/autotp_size", 1, 1) > 1)
-      return false;
-    if (data_ranks() * context_ranks() == 1) return true;
-    const std::string here =
-        "; here each of N ranks takes one of N matrices of a shape, by all-to-all there and back";
-    if (stage < 3)
-      note("optimizer.type: \"" + type +
-           "\" of DeepSpeed's ZeRO-1 and 2 is done by the ranks in whose partition a matrix lies, "
-           "each of which has its whole momentum and does all of it" +
-           here);
-    else
-      note("optimizer.type: \"" + type +
-           "\" of DeepSpeed's ZeRO-3 all-reduces gradients and gathers momenta and updates, so "
-           "that bytes between its GPUs are more" +
-           here);
-    return true;
-  }
-
-  /// Wherever its states lie.
-  ///   Source  DeepSpeed stage3.py, DeepSpeedZeroOptimizer_Stage3: "Muon and reduce scatter cannot
-  ///           be used together"
-  void note_stop_of_muon(const std::string& type) {
-    if (keys_.number("/zero_optimization/stage", 0) == 3 &&
-        keys_.flag("/zero_optimization/reduce_scatter", true))
-      note("zero_optimization.reduce_scatter: DeepSpeed's ZeRO-3 stops at \"" + type +
-           "\" beside true, which is its default: write false");
-  }
-
-  /// What the scenario trains with in place of `type`. Nothing later knows of that one.
-  std::string as_adam(const std::string& type) {
-    const std::string words = "trains with Adam in place of DeepSpeed's \"" + type +
-                              "\", and an export of it has optimizer.type \"AdamW\": write \"" +
-                              type + "\" there again";
-    note("optimizer.type: the scenario " + words);
-    imported_.scenario["note"] = words;
-    return "adam";
-  }
-
-  std::string optimizer_kind() {
-    const std::string type = keys_.text("/optimizer/type", "AdamW");
-    const bool eight = mentions(type, "8bit") || mentions(type, "8_bit");
-    const bool offloads =
-        keys_.text("/zero_optimization/offload_optimizer/device", "none") != "none";
-    if (eight && offloads)
-      keys_.complain("/optimizer/type", "\"" + type + "\" has 8-bit states, which no CPU updates",
-                     "use AdamW, or leave offload_optimizer out");
-    if (eight) return "adam8bit";
-    if (keys_.flag("/optimizer/params/torch_adam", false) && offloads)
-      note(
-          "optimizer.params.torch_adam: PyTorch's Adam, which takes two to three times as long on "
-          "a CPU as DeepSpeed's own; machine.host.adam here is that of DeepSpeed's own");
-    if (mentions(type, "sgd") && offloads)
-      keys_.complain(
-          "/optimizer/type",
-          "\"" + type + "\" of a CPU: the CPU optimizers of this version are Adam and Lion",
-          "use AdamW or Lion, or leave offload_optimizer out");
-    if (mentions(type, "sgd"))
-      return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
-    if (mentions(type, "lion")) return "lion";
-    if (mentions(type, "muon")) note_stop_of_muon(type);
-    if (mentions(type, "muon") && is_on_gpu_as_muon(type)) return "muon";
-    const bool in_one_bit = mentions(type, "onebit") || mentions(type, "zeroone");
-    if (in_one_bit && keys_.number("/zero_optimization/stage", 0) > 0)
-      keys_.complain("/optimizer/type", "DeepSpeed stops at \"" + type + "\" beside ZeRO",
-                     "use AdamW, or zero_optimization.stage 0");
-    else if (in_one_bit)
-      note("optimizer.type: \"" + type +
-           "\" sends its momentum in 1 bit; here Adam's gradients in full, so network bytes are an "
-           "upper bound");
-    else if (mentions(type, "lamb"))
-      note("optimizer.type: \"" + type +
-           "\" has the states of Adam, as which it is taken; DeepSpeed's ZeRO refuses it without "
-           "zero_allow_untested_optimizer" +
-           (offloads ? ", and its CPU kernels are of Adam, Adagrad and Lion alone" : ""));
-    else if (mentions(type, "muon"))
-      note("optimizer.type: \"" + type +
-           "\" of a CPU, of weights off the GPU or of matrices that tensor ranks cut is taken as "
-           "Adam: memory and bytes are upper bounds, and its products, which take longer than "
-           "Adam, are in no step");
-    else if (mentions(type, "adagrad") || mentions(type, "adafactor"))
-      note(
-          "optimizer.type: \"" + type +
-          "\" has fewer states than Adam, as which it is taken: memory and bytes are upper bounds");
-    else if (!mentions(type, "adam"))
-      keys_.complain("/optimizer/type", "no \"" + type + "\"",
-                     "known: Adam, AdamW, Lamb, Lion, Adagrad, Muon, SGD");
-    return mentions(type, "adam") && !in_one_bit ? "adam" : as_adam(type);
-  }
-
   std::optional<std::uint64_t> batch(const std::string& key) {
     const auto value = keys_.count(key);
     if (value && (*value == 0 || *value > 1'000'000)) {
@@ -294,8 +206,14 @@ class Import {
   }
   bool has_total() { return keys_.has("/train_batch_size") && !keys_.is_auto("/train_batch_size"); }
 
-  json training() {
-    json training{{"precision", precision_}, {"optimizer", optimizer_kind()}};
+  /// `zenflow`: no step waits for a norm.
+  json training(bool zenflow) {
+    OptimizerFound found =
+        read_optimizer(keys_, imported_.version, {data_ranks() * context_ranks(), zenflow});
+    for (text::Text& words : found.notes) note(std::move(words));
+    if (!found.stands_for.empty()) imported_.scenario["note"] = found.stands_for;
+    json training{{"precision", precision_}, {"optimizer", found.kind}};
+    if (found.gradient_clipping > 0) training["gradient_clipping"] = found.gradient_clipping;
     auto micro = batch("/train_micro_batch_size_per_gpu");
     auto steps = batch("/gradient_accumulation_steps");
     const auto total = keys_.count("/train_batch_size");

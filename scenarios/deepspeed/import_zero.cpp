@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "scenarios/deepspeed/import_optimizer.hpp"
 #include "scenarios/description/quantity.hpp"
 
 namespace spillway::scenarios {
@@ -136,10 +137,11 @@ void ZeroImport::read_speculation() {
          ": ignored, DeepSpeed has it since 0.18, in stage 3, and with device \"cpu\"");
     return;
   }
-  if (keys_.number("/gradient_clipping", 0) > 0) {
+  if (gradient_clipping(keys_, version_) > 0) {
     note(dotted(key) +
-         ": with gradient_clipping DeepSpeed steps after backward, as without super_offload; what "
-         "its second process takes, a pinned buffer for the largest sub-group's gradients and the "
+         ": with gradient_clipping, which is 1 where a file does not say since 0.19.3, DeepSpeed "
+         "steps after backward, as without super_offload; 0 lets it step beside backward. What its "
+         "second process takes, a pinned buffer for the largest sub-group's gradients and the "
          "pinned blocks that all of them leave behind, is not counted");
     return;
   }
