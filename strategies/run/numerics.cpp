@@ -101,6 +101,13 @@ Numerics numerics_of(const description::Scenario& scenario) {
 
 std::vector<std::string> notes_on_numbers(const description::Scenario& scenario) {
   std::vector<std::string> notes;
+  if (scenario.training.optimizer_state == description::StateWidth::bf16)
+    notes.emplace_back(
+        "training.optimizer_state bf16: after each step a run here rounds weights and moments to "
+        "the nearest number of 16 bits, ties to even, as DeepSpeed's CPU Adam and PyTorch do: what "
+        "is less than half a unit of a weight's last digit is lost. Code that rounds "
+        "stochastically, such as torchao with bf16_stochastic_round, trains to other numbers; time "
+        "and bytes are the same");
   if (scenario.training.clips() && scenario.strategy.optimizer.roll_back)
     notes.emplace_back(
         "training.gradient_clipping: simulated steps are never taken back. A run for real takes "
