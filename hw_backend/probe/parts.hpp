@@ -10,6 +10,7 @@ namespace spillway::hw_backend {
 /// Seconds that a part takes, for the progress.
 double device_seconds(const ProbeOptions& options);
 double host_seconds(const ProbeOptions& options);
+double products_seconds(const ProbeOptions& options);
 double shapes_seconds(const ProbeOptions& options);
 double storage_seconds(const ProbeOptions& options);
 
@@ -26,6 +27,9 @@ void probe_kernels(Session& session, DeviceLoop& loop);
 
 /// Memory and what the cores do.
 void probe_host(Session& session);
+/// host.compute: matrix products of all cores, by the kernel of runs here; and beside it what units
+/// of the processor reach that no run uses.
+void probe_products(Session& session);
 /// Of it, what one thread costs: new pages, and the page cache, on a file of `directory`; without
 /// one that rate is assumed.
 void probe_threads(Session& session, StoreDirectory* directory);

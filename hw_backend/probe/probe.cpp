@@ -128,7 +128,8 @@ Probed probe(const ProbeOptions& options, const ProbeProgress& progress) {
   ENSURE(options.devices > 0, "a machine without devices");
   Probed out;
   Session session(options, progress, out);
-  session.plan(device_seconds(options) + host_seconds(options) + storage_seconds(options));
+  session.plan(device_seconds(options) + host_seconds(options) + products_seconds(options) +
+               storage_seconds(options));
   check_limits(locked_bytes, open_files);
   require_memory_to_probe(usable_memory());
   const Opened opened = open_all(options);
@@ -140,6 +141,7 @@ Probed probe(const ProbeOptions& options, const ProbeProgress& progress) {
   probe_storages(session, *opened.engine);
   probe_device(session, *opened.devices.front(), peer, *opened.engine);
   probe_host(session);
+  probe_products(session);
   describe_network(session);
   const text::Text others = other_work(times, processor_times(), "this machine was measured");
   if (!others.empty()) session.warn(others);

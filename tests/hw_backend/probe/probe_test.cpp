@@ -167,6 +167,11 @@ TEST_F(Probing, NeedsNoDirectory) {
   EXPECT_TRUE(probed.machine.storage.empty());
   EXPECT_EQ(probed.bytes_written, 0u);
   EXPECT_GT(probed.machine.host.adam.value(), 0);
+  for (const char* type : {"fp32", "fp16", "bf16"}) {
+    EXPECT_GT(probed.machine.host.compute.at(type).value(), 0) << type;
+    EXPECT_TRUE(probed.machine.sources.at(std::string("host.compute.") + type)
+                    .starts_with("measured: products of"));
+  }
 }
 
 TEST_F(Probing, ThatIsInterruptedLeavesNothing) {
