@@ -191,7 +191,9 @@ constexpr Rule expert_rows[] = {
            return fmt::format("the CPU of {} has no rate for products in {}",
                               c.scenario.machine.name, compute_type(c.training().precision));
          },
-     .hint = "add machine.host.compute with a rate, such as { \"bf16\": \"20 TFLOPS\" } of AMX"},
+     .hint =
+         "add machine.host.compute with a rate: what spillway probe writes, or such as { \"bf16\": "
+         "\"20 TFLOPS\" } of AMX"},
     {.path = "strategy.weights.experts",
      .holds = [](const Case& c) { return !are_on_cpu(c) || (!are_shared(c) && streams(c)); },
      .why = "the CPU of a node has all experts of its layers, and goes layer by layer",
