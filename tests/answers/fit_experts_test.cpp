@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <set>
 
 /// Models of routed experts: what `fit` tries besides what it tries of others.
@@ -38,9 +39,10 @@ TEST(FitOfExperts, SaysWhatKeepsExpertsFromTheCpu) {
   question.overrides = {"training.method=lora"};
   question.systems = {"resident"};
   const auto says = [](const FitAnswer& answer) {
-    return testing::ExplainMatchResult(
-        testing::Contains(testing::HasSubstr("has no host.compute.bf16")),
-        text::words_of(answer.notes), nullptr);
+    const std::vector<std::string> notes = text::words_of(answer.notes);
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.find("has no host.compute.bf16") != std::string::npos;
+    });
   };
   EXPECT_FALSE(says(fit(sim(), question)));
   question.machine["host"].erase("compute");
