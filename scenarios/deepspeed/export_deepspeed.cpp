@@ -62,6 +62,7 @@ class Export {
           {{"bf16_master_weights_and_grads", true}, {"bf16_optimizer_states", true}});
     if (const json own = optimizer(); !own.is_null()) config["optimizer"] = own;
     config["zero_optimization"] = zero();
+    if (stage() > 0 && is_untested()) config["zero_allow_untested_optimizer"] = true;
     config["activation_checkpointing"] = {
         {"cpu_checkpointing", parts_.activations.policy == ActivationPolicy::checkpoint_host}};
     config["data_types"] = {{"grad_accum_dtype", gradient_type()}};
@@ -96,6 +97,18 @@ class Export {
         return {{"type", "SGD"}, {"params", {{"momentum", 0.9}}}};
     }
     return {{"type", "AdamW"}};
+  }
+  /// ZeRO stops at it unless it is told not to (see import_optimizer).
+  bool is_untested() const {
+    switch (scenario_.training.optimizer) {
+      case OptimizerKind::adam8bit:
+      case OptimizerKind::paged_adam8bit:
+      case OptimizerKind::sgd:
+      case OptimizerKind::sgd_momentum:
+        return true;
+      default:
+        return false;
+    }
   }
   bool uses_nvme() const { return uses_drives(parts_); }
   std::uint64_t stage() const { return stage_of(scenario_); }
@@ -177,8 +190,9 @@ class Export {
       section["stage3_max_reuse_distance"] = weights.max_reuse.value();
       section["sub_group_size"] = parts_.optimizer.subgroup.value();
     }
-    if (stage() == 3 && scenario_.training.optimizer == OptimizerKind::muon)
-      section["reduce_scatter"] = false;  // beside which DeepSpeed stops
+    if (scenario_.training.optimizer == OptimizerKind::muon &&
+        (stage() == 3 || (stage() > 0 && !strategies::scatters_gradients(scenario_))))
+      section["reduce_scatter"] = false;  // beside which DeepSpeed stops (see import_optimizer)
     if (weights.home != Home::gpu) section["offload_param"] = offload_param();
     if (parts_.optimizer.home != Home::gpu) section["offload_optimizer"] = offload_optimizer();
     if (parts_.optimizer.selected_share > 0)
@@ -411,6 +425,11 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
     exported.notes.emplace_back(
         "gradients.norm: DeepSpeed's norms copy a gradient in fp64, whatever is asked: a GPU needs "
         "8 bytes an element of its largest one before an update, which import counts");
+  if (scenario.training.optimizer == OptimizerKind::muon && stage_of(scenario) < 3 &&
+      strategies::scatters_gradients(scenario))
+    exported.notes.emplace_back(
+        "zero_optimization.reduce_scatter: up to the summer of 2026 DeepSpeed's ZeRO-1 and 2 stop "
+        "at Muon beside it, or update ranks differently: write false there");
   if (shares_tensors_at_stage_3(scenario))
     exported.notes.push_back(fmt::format("parallel.tensor: {}", tensor_parallel_at_stage_3));
   if (scenario.parallel.context > 1)

@@ -81,13 +81,32 @@ class OptimizerImport {
     return true;
   }
 
-  /// Wherever its states lie.
+  /// Beside reduce_scatter, which is the default.
   ///   Source  DeepSpeed stage3.py, DeepSpeedZeroOptimizer_Stage3: "Muon and reduce scatter cannot
-  ///           be used together"
+  ///           be used together", wherever states lie; stage_1_and_2.py, DeepSpeedZeroOptimizer,
+  ///           "does not support optimizer offload", and issue 7807, pull requests 8090 and 8141
   void note_stop_of_muon() {
-    if (stage() == 3 && keys_.flag("/zero_optimization/reduce_scatter", true))
-      note("zero_optimization.reduce_scatter: DeepSpeed's ZeRO-3 stops at \"" + type_ +
-           "\" beside true, which is its default: write false");
+    if (stage() == 0 || !keys_.flag("/zero_optimization/reduce_scatter", true)) return;
+    const std::string write = "\" beside true, which is its default: write false";
+    if (stage() == 3)
+      note("zero_optimization.reduce_scatter: DeepSpeed's ZeRO-3 stops at \"" + type_ + write);
+    else if (offloads_)
+      note("zero_optimization.reduce_scatter: DeepSpeed's ZeRO stops at an offloaded \"" + type_ +
+           write);
+    else
+      note(
+          "zero_optimization.reduce_scatter: up to the summer of 2026 DeepSpeed's ZeRO-1 and 2 "
+          "stop at \"" +
+          type_ + "\" beside true, or update ranks differently; it is the default: write false");
+  }
+
+  /// ZeRO takes few optimizers of others unless it is told to.
+  ///   Source  DeepSpeed zero/utils.py, ZERO_SUPPORTED_OPTIMIZERS; engine.py,
+  ///           _do_optimizer_sanity_check
+  void note_untested() {
+    if (stage() > 0 && !keys_.flag("/zero_allow_untested_optimizer", false))
+      note("zero_allow_untested_optimizer: DeepSpeed's ZeRO stops at \"" + type_ +
+           "\" unless this is true");
   }
 
   /// Without ZeRO DeepSpeed takes it from PyTorch, matrix by matrix. ZeRO hands it its partitions,
@@ -109,9 +128,7 @@ class OptimizerImport {
         "variance for each "
         "weight, of a matrix's rows and columns only in stage 0; it is taken as Adam, which has "
         "a momentum besides: memory and bytes are upper bounds by 4 B a parameter");
-    if (stage() > 0 && !keys_.flag("/zero_allow_untested_optimizer", false))
-      note("zero_allow_untested_optimizer: DeepSpeed's ZeRO stops at \"" + type_ +
-           "\" unless this is true");
+    note_untested();
     if (offloads_ && keys_.flag("/zero_force_ds_cpu_optimizer", true))
       note(
           "zero_force_ds_cpu_optimizer: DeepSpeed stops at an optimizer of the trainer's own, such "
@@ -125,6 +142,8 @@ class OptimizerImport {
     found_.stands_for = "trains with Adam in place of DeepSpeed's \"" + type_ +
                         "\", and an export of it has optimizer.type \"AdamW\": write \"" + type_ +
                         "\" there again";
+    if (keys_.flag("/zero_allow_untested_optimizer", false))
+      found_.stands_for += ", and zero_allow_untested_optimizer true";
     note("optimizer.type: the scenario " + found_.stands_for);
     return "adam";
   }
@@ -134,7 +153,14 @@ class OptimizerImport {
     if (eight && offloads_)
       keys_.complain("/optimizer/type", "\"" + type_ + "\" has 8-bit states, which no CPU updates",
                      "use AdamW, or leave offload_optimizer out");
-    if (eight) return "adam8bit";
+    if (eight) {
+      note_type(
+          "is no type of DeepSpeed's or PyTorch's, at which DeepSpeed stops: leave the section "
+          "out, "
+          "and hand it the trainer's own, such as bitsandbytes'");
+      note_untested();
+      return "adam8bit";
+    }
     if (keys_.flag("/optimizer/params/torch_adam", false) && offloads_)
       note(
           "optimizer.params.torch_adam: PyTorch's Adam, which takes two to three times as long on "
@@ -144,6 +170,7 @@ class OptimizerImport {
           "/optimizer/type",
           "\"" + type_ + "\" of a CPU: the CPU optimizers of this version are Adam and Lion",
           "use AdamW or Lion, or leave offload_optimizer out");
+    if (mentions("sgd")) note_untested();
     if (mentions("sgd"))
       return keys_.number("/optimizer/params/momentum", 0) > 0 ? "sgd_momentum" : "sgd";
     if (mentions("lion")) return "lion";
@@ -176,10 +203,27 @@ class OptimizerImport {
     else if (mentions("adagrad"))
       note_type(
           "has fewer states than Adam, as which it is taken: memory and bytes are upper bounds");
-    else if (!mentions("adam"))
-      keys_.complain("/optimizer/type", "no \"" + type_ + "\"",
-                     "known: Adam, AdamW, Lamb, Lion, Adagrad, Adafactor, Muon, SGD");
-    return mentions("adam") && !in_one_bit ? "adam" : as_adam();
+    else if (!is_adam())
+      refuse_unknown();
+    return is_adam() ? "adam" : as_adam();
+  }
+
+  /// By a name that DeepSpeed or PyTorch has.
+  ///   Source  DeepSpeed config.py, DEEPSPEED_OPTIMIZERS; engine.py, _configure_basic_optimizer:
+  ///           all others are asked of torch.optim
+  bool is_adam() const {
+    constexpr std::string_view names[] = {"adam",  "adamw",  "muadam",     "muadamw",
+                                          "nadam", "adamax", "sparseadam", "radam"};
+    return std::any_of(std::begin(names), std::end(names), [&](std::string_view name) {
+      return mentions(std::string(name)) && type_.size() == name.size();
+    });
+  }
+
+  void refuse_unknown() {
+    const std::vector<std::string> known = {"Adam",    "AdamW",     "Lamb", "Lion",
+                                            "Adagrad", "Adafactor", "Muon", "SGD"};
+    keys_.complain("/optimizer/type", description::no_such_name(type_),
+                   description::known_names(type_, known));
   }
 
   DeepSpeedKeys& keys_;

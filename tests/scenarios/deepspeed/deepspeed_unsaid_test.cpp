@@ -90,6 +90,31 @@ TEST(ImportDeepSpeed, RefusesAnOptimizerThatNoCpuHasHere) {
               HasSubstr("the CPU optimizers of this version are Adam and Lion"));
 }
 
+TEST(ImportDeepSpeed, RefusesAnOptimizerThatNobodyHas) {
+  for (const char* name : {"AdamX", "AdamWW", "FusedAdam", "CPUAdam"})
+    EXPECT_THAT(complaints_of(
+                    [&] { import(std::string(R"({"optimizer": {"type": ")") + name + R"("}})"); }),
+                HasSubstr("known: Adam, AdamW"))
+        << name;
+  EXPECT_THAT(complaints_of([] { import(R"({"optimizer": {"type": "AdamWW"}})"); }),
+              HasSubstr("did you mean \"AdamW\"?"));
+  for (const char* name : {"adam", "AdamW", "MuAdam", "RAdam"})
+    EXPECT_NO_THROW(import(std::string(R"({"optimizer": {"type": ")") + name + R"("}})")) << name;
+}
+
+// Of PyTorch's and of others' optimizers ZeRO takes two.
+TEST(ImportDeepSpeed, SaysWhereZeroWantsLeaveForAnOptimizer) {
+  const auto asks = Contains(HasSubstr("zero_allow_untested_optimizer: DeepSpeed's ZeRO stops"));
+  const std::string zero = R"("}, "zero_optimization": {"stage": 2})";
+  for (const std::string name : {"SGD", "AdamW8bit"}) {
+    const std::string type = R"({"optimizer": {"type": ")" + name;
+    EXPECT_THAT(notes(type + zero + "}"), asks) << name;
+    EXPECT_THAT(notes(type + zero + R"(, "zero_allow_untested_optimizer": true})"), Not(asks));
+    EXPECT_THAT(notes(type + R"("}})"), Not(asks)) << name;
+  }
+  EXPECT_THAT(notes(R"({"optimizer": {"type": "AdamW)" + zero + "}"), Not(asks));
+}
+
 TEST(ImportDeepSpeed, SaysThatStagesAreNotTaken) {
   EXPECT_THAT(notes(R"({"pipeline": {"stages": 2}})"),
               Contains("parallel.pipeline: 1, pipeline.stages is not taken; --ranks 1 and "

@@ -73,6 +73,20 @@ TEST(ImportDeepSpeedsMuon, SaysThatDeepSpeedStopsAtTheDefaultOfReduceScatter) {
   }
 }
 
+// Its constructors refuse it, or versions of them did.
+TEST(ImportDeepSpeedsMuon, SaysThatRanksOfOtherStagesNeedReduceScatterOff) {
+  const std::string offload = R"(, "offload_optimizer": {"device": "cpu"})";
+  const std::string off = R"(, "reduce_scatter": false)";
+  const auto stops = Contains(HasSubstr("ZeRO stops at an offloaded \"Muon\" beside true"));
+  const auto may = Contains(HasSubstr("ZeRO-1 and 2 stop at \"Muon\" beside true"));
+  for (const std::string stage : {R"("stage": 1)", R"("stage": 2)"}) {
+    EXPECT_THAT(text::words_of(import(stage).notes), may);
+    EXPECT_THAT(text::words_of(import(stage + off).notes), Not(may));
+    EXPECT_THAT(text::words_of(import(stage + offload).notes), stops);
+    EXPECT_THAT(text::words_of(import(stage + offload + off).notes), Not(stops));
+  }
+}
+
 // Who exports the scenario gets what it trains with, and has been told so.
 TEST(ImportDeepSpeedsMuon, SaysThatAdamIsInItsPlace) {
   const Imported imported =
