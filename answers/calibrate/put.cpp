@@ -134,11 +134,12 @@ void put_link(const Evidence& each, answer::Calibration& into) {
 constexpr unsigned least_percent = 5;
 
 /// What a drive of this storage carries: its lanes, of the generation that its own rates need, and
-/// no less than the fourth.
+/// no less than the fourth; of one alone the fifth, as who measures it may have another than the
+/// file says.
 double most_of_drive(const description::StorageSpec& storage) {
   const double lanes = storage.lanes > 0 ? static_cast<double>(storage.lanes) : 4;
   const double rated = std::max(storage.read.value(), storage.write.value());
-  for (int generation = 4;; ++generation) {
+  for (int generation = storage.count == 1 ? 5 : 4;; ++generation) {
     const auto lane = evidence::rate_of_lane(generation);
     if (!lane) return std::numeric_limits<double>::infinity();
     if (rated <= *lane * lanes) return *lane * lanes;
@@ -148,9 +149,12 @@ double most_of_drive(const description::StorageSpec& storage) {
 /// Why a reading is not one of a drive of this storage; "": it is.
 std::string reason_against(const description::StorageSpec& storage, const Reading& reading) {
   const bool rate = reading.path == "storage.read" || reading.path == "storage.write";
-  if (!rate || storage.count < 2 || storage.kind != description::StorageKind::ssd ||
+  if (!rate || storage.kind != description::StorageKind::ssd ||
       reading.value <= most_of_drive(storage))
     return "";
+  if (storage.count == 1)
+    return "a drive's lanes carry less: it looks like the rate of several drives or of memory, and "
+           "a machine file has that of one: run fio on the drive's own device";
   return fmt::format(
       "a drive's lanes carry less: it looks like the rate of an array of several drives, and a "
       "machine file has that of one: run fio on a drive's own device, or write this rate as "

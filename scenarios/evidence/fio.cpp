@@ -152,6 +152,8 @@ std::uint64_t depth_of(const json& job, const json& own, const json& all) {
 /// for the writes before, whatever iodepth says, and reads flush nothing.
 std::string limit_of(const json& own, const json& all, bool writes) {
   std::vector<const char*> keys = {"rate", "rate_iops", "thinktime"};
+  const std::string engine = option(own, all, "ioengine", "");
+  if (engine == "null" || engine == "cpuio") return "ioengine=" + engine;
   if (writes) keys.insert(keys.end(), {"fsync", "fdatasync", "sync"});
   for (const char* key : keys)
     if (const std::string said = option(own, all, key, "0"); said != "0" && said != "none")

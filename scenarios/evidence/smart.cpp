@@ -79,13 +79,20 @@ DriveWear wear_of(const json& log, const std::string& file) {
 ///   Source  NVM Express Base Specification, SMART / Health Information: Critical Warning
 void warn(const DriveWear& drive, const Health& health, Evidence& into) {
   constexpr const char* bits[] = {
-      "spare blocks are below their threshold", "it is too hot or too cold",
+      "spare blocks are below their threshold", nullptr,
       "its media or electronics are degraded",  "it is read-only",
       "its backup of volatile memory failed",   "its persistent memory is read-only"};
+  constexpr unsigned temperature = 1;
+  const std::string name = drive.model.empty() ? "the drive" : drive.model;
   std::vector<std::string> signs;
   const auto warning = static_cast<unsigned>(health.critical_warning.value_or(0));
   for (std::size_t bit = 0; bit < std::size(bits); ++bit)
-    if (warning >> bit & 1) signs.emplace_back(bits[bit]);
+    if (bits[bit] && warning >> bit & 1) signs.emplace_back(bits[bit]);
+  if (warning >> temperature & 1)
+    into.notes.push_back(
+        name +
+        " says that it is beyond its temperature limits, where drives slow down: cool it, and "
+        "measure its rates again");
   if (health.spare && health.spare_threshold && *health.spare < *health.spare_threshold)
     signs.push_back(fmt::format("{:.0f} % of its spare blocks are left, below {:.0f} %",
                                 *health.spare, *health.spare_threshold));
@@ -95,7 +102,7 @@ void warn(const DriveWear& drive, const Health& health, Evidence& into) {
     into.notes.push_back(
         fmt::format("{} says that it fails, whatever is left of its endurance: {}; "
                     "replace it before a training writes to it",
-                    drive.model.empty() ? "the drive" : drive.model, fmt::join(signs, "; ")));
+                    name, fmt::join(signs, "; ")));
 }
 
 }  // namespace

@@ -124,6 +124,16 @@ TEST(Calibration, TakesNoRateOfAnArrayForThatOfADrive) {
   EXPECT_THAT(with(machine, {of_reads(7e9)}).moved, SizeIs(1));
 }
 
+// Who has one drive may have put in another: four lanes of the fifth generation carry 15.8 GB/s.
+TEST(Calibration, TakesNoRateOfMemoryForThatOfADrive) {
+  const MachineFile machine = scenarios::read_machine("gaming_4090");
+  EXPECT_THAT(with(machine, {of_reads(13e9)}).moved, SizeIs(1));
+  const answer::Calibration memory = with(machine, {of_reads(26e9)});
+  EXPECT_THAT(memory.moved, IsEmpty());
+  ASSERT_THAT(memory.kept, SizeIs(1));
+  EXPECT_THAT(memory.kept[0].why, HasSubstr("of several drives or of memory"));
+}
+
 // Four drives that read 7 GB/s each at the same time are not held to the 16 GB/s that somebody
 // assumed of them all; three of them tell as much of three.
 TEST(Calibration, LiftsTheLimitOfAnArrayThatWasMeasuredTogether) {

@@ -461,6 +461,8 @@ TEST(Evidence, OfADriveThatFailsSaysSo) {
                        "available_spare_threshold": 10, "media_errors": 17)"),
               ElementsAre(AllOf(HasSubstr("M says that it fails"), HasSubstr("degraded; 3 % of"),
                                 HasSubstr("below 10 %; it lost data 17 times"))));
+  EXPECT_THAT(notes(R"("critical_warning": 2, "available_spare": 100, "media_errors": 0)"),
+              ElementsAre(AllOf(HasSubstr("temperature limits"), HasSubstr("cool it"))));
 }
 
 TEST(Evidence, ThatCannotBeReadIsRefusedInOneLine) {

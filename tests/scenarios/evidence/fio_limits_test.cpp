@@ -40,6 +40,15 @@ TEST(FioLimits, AJobThatWasHeldBackSaysNotWhatTheDriveCanDo) {
   }
 }
 
+TEST(FioLimits, AnEngineThatMovesNothingMeasuresNoDrive) {
+  const std::string file = testing::TempDir() + std::to_string(getpid()) + "fio_null.json";
+  std::ofstream(file) << R"({"fio version":"fio-3.33","jobs":[{"jobname":"r","error":0,
+    "job options":{"rw":"read","bs":"1M","direct":"1","iodepth":"32","ioengine":"null"},
+    "read":{"bw_bytes":40000000000},"write":{"bw_bytes":0}}]})";
+  EXPECT_TRUE(read_evidence(file).readings.empty());
+  std::remove(file.c_str());
+}
+
 // A flush behind each write waits for it, whatever depth a job has.
 TEST(FioLimits, AJobThatFlushesItsWritesHasNoDepth) {
   EXPECT_EQ(of_write_with("").readings.size(), 1u);
