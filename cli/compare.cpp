@@ -116,7 +116,7 @@ void add_compare(CLI::App& app) {
       "Example:\n  spillway compare scenarios/examples/qwen7b_memascend_c1.json --system "
       "resident,zero_offload,zero_infinity");
   verb->callback([options] {
-    for (std::string& one : run_overrides(options->run))
+    for (std::string& one : run_overrides(options->run, options->question.overrides))
       options->question.overrides.push_back(std::move(one));
     compare(*options);
   });

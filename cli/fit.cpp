@@ -71,7 +71,7 @@ answers::FitQuestion question_of(const FitVerbOptions& options, std::vector<text
     }
   }
   if (options.context > 0) question.context = options.context;
-  question.tokens = tokens_of(options.run);
+  question.tokens = tokens_of(options.run, options.overrides);
   question.runnable = options.runnable;
   question.systems = options.systems;
   question.overrides = method_overrides(options.method);

@@ -43,7 +43,7 @@ answers::PlanQuestion question_of(const PlanOptions& options) {
   question.overrides = method_overrides(options.method);
   question.overrides.insert(question.overrides.end(), options.overrides.begin(),
                             options.overrides.end());
-  question.tokens = tokens_of(options.run);
+  question.tokens = tokens_of(options.run, options.overrides);
   question.range = options.run.range;
   question.today = today();
   return question;

@@ -38,7 +38,7 @@ void plan_machine(BoxOptions options) {
   std::vector<std::string>& overrides = options.question.overrides;
   const std::vector<std::string> method = method_overrides(options.method);
   overrides.insert(overrides.begin(), method.begin(), method.end());
-  options.question.tokens = tokens_of(options.run);
+  options.question.tokens = tokens_of(options.run, overrides);
   options.question.range = options.run.range;
   options.question.today = today();
   for (const std::string& note : answers::notes_of_models({options.question.model})) warn(note);

@@ -225,7 +225,7 @@ void add_report(CLI::App& app) {
   verb->footer(
       "Example:\n  spillway report qwen7b_workstation qwen7b_one_box_mix --out report.html");
   verb->callback([options] {
-    for (std::string& one : run_overrides(options->run))
+    for (std::string& one : run_overrides(options->run, options->overrides))
       options->overrides.push_back(std::move(one));
     report(*options);
   });

@@ -44,15 +44,22 @@ void add_range(const RunOptions& options, const description::Scenario& scenario,
     result.range = explore::range_of(simulator(), scenario, result, scenario.run.seed);
 }
 
-std::optional<double> tokens_of(const RunOptions& options) {
+std::optional<double> tokens_of(const RunOptions& options, const std::vector<std::string>& set) {
+  const std::string option = options.tokens.empty() ? "--dataset-tokens" : "--tokens";
+  if (!options.tokens.empty() || !options.dataset_tokens.empty())
+    for (const std::string& one : set)
+      for (const char* path : {"run.tokens=", "run.dataset_tokens=", "run.epochs="})
+        if (one.starts_with(path))
+          refuse(option, "stands beside --set " + one, "say how long the run is in one way");
   if (!options.tokens.empty()) return count_of("--tokens", options.tokens);
   if (options.dataset_tokens.empty()) return std::nullopt;
   return count_of("--dataset-tokens", options.dataset_tokens) *
          (options.epochs > 0 ? options.epochs : 1);
 }
 
-std::vector<std::string> run_overrides(const RunOptions& options) {
-  const auto tokens = tokens_of(options);
+std::vector<std::string> run_overrides(const RunOptions& options,
+                                       const std::vector<std::string>& set) {
+  const auto tokens = tokens_of(options, set);
   if (!tokens) return {};
   return {fmt::format("run.tokens={}", *tokens)};
 }

@@ -23,14 +23,16 @@ void add_run_options(CLI::App& verb, RunOptions& options);
 void add_tokens(CLI::App& verb, RunOptions& options);
 
 /// The tokens that they make; nothing where nothing is said.
+///   set     what --set says, which may not say them too
 ///   Throws  ScenarioError
-std::optional<double> tokens_of(const RunOptions& options);
+std::optional<double> tokens_of(const RunOptions& options, const std::vector<std::string>& set);
 
 /// Adds ranges to what fits, where they are asked for.
 void add_range(const RunOptions& options, const description::Scenario& scenario,
                result::Result& result);
 
 /// "path=value" that says so to a scenario; empty where nothing is said.
-std::vector<std::string> run_overrides(const RunOptions& options);
+std::vector<std::string> run_overrides(const RunOptions& options,
+                                       const std::vector<std::string>& set);
 
 }  // namespace spillway::cli

@@ -153,7 +153,7 @@ void refuse_beside_decision(const SimulateOptions& options) {
   };
   if (!options.scenario.empty()) without("scenario");
   if (!options.overrides.empty()) without("--set");
-  if (!run_overrides(options.run).empty()) without("--tokens");
+  if (!run_overrides(options.run, options.overrides).empty()) without("--tokens");
   if (options.run.range) without("--range");
   if (options.prices.any()) without("--price");
 }
@@ -321,7 +321,7 @@ void add_simulate(CLI::App& app) {
       return repeat(*options);
     }
     if (options->scenario.empty()) throw CLI::RequiredError("scenario");
-    for (std::string& one : run_overrides(options->run))
+    for (std::string& one : run_overrides(options->run, options->overrides))
       options->overrides.push_back(std::move(one));
     simulate(*options);
   });
