@@ -86,8 +86,8 @@ std::string full_board(const Scenario& before, const Scenario& after) {
 
 void faster_pcie(Scenario& scenario) {
   description::PcieSpec& pcie = scenario.machine.pcie;
-  for (auto* rate : {&pcie.h2d, &pcie.d2h, &pcie.pageable_h2d, &pcie.pageable_d2h})
-    *rate = *rate * 2;
+  // pageable copies go by way of the driver's own memory, which a faster link does not fill faster
+  for (auto* rate : {&pcie.h2d, &pcie.d2h}) *rate = *rate * 2;
   if (pcie.link) pcie.link = *pcie.link * 2;
 }
 

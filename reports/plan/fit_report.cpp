@@ -238,15 +238,28 @@ double rate_of(const std::optional<answer::FitChange>& change) {
                   change->more_samples ? change->more_samples->tokens_per_s : 0);
 }
 
+/// Purchases are tried with the loss that is asked for: a fused one leaves more room.
+Text purchases_with_another_loss(const FitAnswer& answer) {
+  const nlohmann::json::json_pointer loss("/training/loss");
+  if (!answer.runnable || !answer.runnable->scenario.contains(loss) ||
+      answer.runnable->scenario.at(loss) != "plain")
+    return ".";
+  return answer.change ? ". Beside a fused loss (--set training.loss=fused) less may do."
+                       : ", beside a plain loss; a fused one (--set training.loss=fused) may leave "
+                         "room for what does.";
+}
+
 Text change_sentence(const FitAnswer& answer) {
-  if (answer.change) return change_words(answer) + ".";
+  if (answer.change) return change_words(answer) + purchases_with_another_loss(answer);
   if (!answer.whole)
     return "Time was up before it was tried what more memory, drives or cards would bring; --limit "
            "SECONDS waits longer.";
-  return answer.runnable
-             ? "Neither more host memory nor one more drive or card, as far as the board takes "
-               "them, nor another board of its kind, makes it faster."
-         : answer.fits
+  if (answer.runnable)
+    return Text(
+               "Neither more host memory nor one more drive or card, as far as the board takes "
+               "them, nor another board of its kind, makes it faster") +
+           purchases_with_another_loss(answer);
+  return answer.fits
              ? "No memory, drives or card of the catalogue that this box takes makes it fit with "
                "what people can run."
              : "No memory, drives or card of the catalogue that this box takes makes it fit.";

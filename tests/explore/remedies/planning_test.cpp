@@ -36,6 +36,16 @@ TEST(WhatNext, HalvesAStepOfTheGpuAloneWithTwiceTheGpu) {
     EXPECT_NEAR(*next.at(elsewhere).step_time_s, now, 1e-12) << elsewhere;
 }
 
+// Pageable copies keep their rate on a faster link, as where somebody writes its rates doubled.
+TEST(WhatNext, LeavesPageableCopiesWhatTheyAreWithTwiceThePcieRate) {
+  json scenario = on_gaming_box("qwen3-0.6b", "superoffload");
+  scenario["training"]["loss"] = "fused";
+  const auto faster =
+      resolver(scenario)({"machine.pcie.h2d=50.4 GB/s", "machine.pcie.d2h=50.4 GB/s"});
+  EXPECT_NEAR(*next_of(scenario).at("twice the pcie rate").step_time_s,
+              simulate(sim(), *faster).step_time_s, 1e-9);
+}
+
 // Four cards without NVLink that share each layer's products send more than they compute.
 TEST(WhatNext, ShortensAStepThatWaitsForOtherGpusWithAFasterWayToThem) {
   json scenario = on_gaming_box("llama-3.2-3b", "resident");
