@@ -200,7 +200,7 @@ TEST(FinishedRun, SaysDaysForTokensAndForEpochs) {
   const double days = 1e9 / one.at("throughput").at("tokens_per_s").get<double>() / 86400;
   EXPECT_NEAR(one.at("run").at("days").get<double>(), days, 0.05 * days);  // checkpoints added
   EXPECT_FALSE(spillway("simulate gpt2_resident --json").json().contains("run"));
-  for (const char* verb : {"simulate gpt2_resident", "fit gpt2 --gpu 4090"}) {
+  for (const char* verb : {"simulate gpt2_resident", "fit gpt2 --gpu 4090 --ram 64G"}) {
     const Ended twice = spillway(std::string(verb) + " --tokens 1B --set run.tokens=5e6");
     EXPECT_EQ(twice.exit, 2) << verb;
     EXPECT_THAT(twice.err, HasSubstr("say how long the run is in one way"));
