@@ -95,10 +95,16 @@ std::vector<std::vector<FirstChange>> plain_base_changes(
 
 std::optional<FirstChange> first_drive(const Scenario& now) {
   if (!now.machine.storage.empty()) return std::nullopt;
-  const std::string& drive = scenarios::part_catalogue().drives.front().name;
-  return FirstChange{"a " + drive,
-                     {fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive)},
-                     "a " + drive};
+  const auto& slots = now.machine.host.slots;
+  for (const auto& drive : scenarios::part_catalogue().drives) {
+    const auto slot = slots.find(drive.form);
+    if (!slots.empty() && (slot == slots.end() || slot->second == 0)) continue;
+    return FirstChange{
+        "a " + drive.name,
+        {fmt::format(R"(machine.storage=[{{"part": "{}", "count": 1}}])", drive.name)},
+        "a " + drive.name};
+  }
+  return std::nullopt;
 }
 
 }  // namespace spillway::answers

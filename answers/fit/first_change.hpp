@@ -35,7 +35,8 @@ std::vector<std::vector<FirstChange>> free_changes(const description::Scenario& 
 std::vector<std::vector<FirstChange>> plain_base_changes(description::Scenario now,
                                                          const std::vector<std::string>& overrides);
 
-/// A drive where the machine has none, as the systems that need one are not among the candidates.
+/// A drive where the machine has none, as the systems that need one are not among the candidates:
+/// the first of the catalogue that its board takes.
 std::optional<FirstChange> first_drive(const description::Scenario& now);
 
 }  // namespace spillway::answers

@@ -24,6 +24,8 @@ bool moves_nothing(const result::Result& result) {
 
 /// Simulations that other systems than those that people can run get at most.
 constexpr std::uint64_t most_of_others = 12;
+/// And besides where one of them fits and nothing that people can run does.
+constexpr std::uint64_t most_of_others_alone = 24;
 /// Simulations of micro-batches between powers of two that a league gets, but for its fastest way.
 constexpr std::uint64_t most_between = 6;
 
@@ -261,7 +263,8 @@ class Search {
 
   /// Plans, once anything fits, and all that is left when the limit is reached.
   void leave_out_long_ones(std::vector<Line*>& open) {
-    const bool full = limit_ && found_.simulated >= *limit_;
+    const bool alone = found_.best && !found_.runnable;
+    const bool full = limit_ && found_.simulated >= *limit_ + (alone ? most_of_others_alone : 0);
     const bool fits = found_.runnable || found_.best;
     for (Line*& line : open)
       if (full || (fits && line->plans())) {

@@ -2,6 +2,7 @@
 #include "answers/fit/outlay.hpp"
 #include "explore/outcome/runs_with.hpp"
 #include "reports/result/way.hpp"
+#include "scenarios/document/read_machine.hpp"
 #include "tests/answers/fit_questions.hpp"
 
 #include <gmock/gmock.h>
@@ -9,6 +10,19 @@
 /// What `fit` would have people buy.
 namespace spillway::answers::fit_change_test {
 namespace {
+
+TEST(FitChange, OffersADriveThatTheBoardTakes) {
+  description::Scenario box;
+  box.machine = scenarios::read_machine("gaming_4090");
+  const auto drive = [&] { return first_drive(box).value().words; };
+  EXPECT_FALSE(first_drive(box));
+  box.machine.storage.clear();
+  EXPECT_EQ(drive(), "a 990 PRO 2TB");
+  box.machine.host.slots = {{"card", 8}, {"u2", 16}};
+  EXPECT_EQ(drive(), "a D7-P5510 3.84TB");
+  box.machine.host.slots["u2"] = 0;
+  EXPECT_FALSE(first_drive(box));
+}
 
 // 64 GiB have no room for Gemini's gradients until the update; with 96 it waits for drives a
 // sixteenth as often.
