@@ -53,7 +53,7 @@ class Export {
     config["gradient_accumulation_steps"] = training.gradient_accumulation;
     config["train_batch_size"] =
         training.micro_batch * training.gradient_accumulation * scenario_.parallel.data;
-    config["gradient_clipping"] = training.gradient_clipping;
+    if (!updates_some_at_once()) config["gradient_clipping"] = training.gradient_clipping;
     config["fp16"] = {{"enabled", precision.starts_with("fp16")}};
     config["bf16"] = {{"enabled", precision.starts_with("bf16")}};
     if (training.precision == Precision::bf16_mixed && stage() > 0 &&
@@ -110,6 +110,8 @@ class Export {
         return false;
     }
   }
+  /// ZenFlow, beside which no norm is clipped here, whatever DeepSpeed does.
+  bool updates_some_at_once() const { return parts_.optimizer.selected_share > 0; }
   bool uses_nvme() const { return uses_drives(parts_); }
   std::uint64_t stage() const { return stage_of(scenario_); }
 
@@ -286,6 +288,11 @@ void refuse_other_schedules(const Scenario& scenario, bool nearest) {
                           "nobody says that adapters train on layers that DeepSpeed cut for its "
                           "tensor ranks",
                           "export it with parallel.tensor 1, or train with Megatron-Bridge"});
+  if (!nearest && scenario.training.clips() && scenario.strategy.optimizer.roll_back)
+    complaints.push_back({"", 0, 0, "training.gradient_clipping",
+                          "DeepSpeed's super_offload steps behind backward where norms are clipped",
+                          "export it with training.gradient_clipping 0, or with "
+                          "strategy.gradients.policy host_fp32 and optimizer.roll_back false"});
   if (scenario.training.precision == Precision::fp8)
     complaints.push_back({"", 0, 0, "training.precision",
                           "DeepSpeed has no key for products in 8 bits, Transformer Engine's "
@@ -413,6 +420,9 @@ void note_what_it_cannot_say(const Scenario& scenario, bool differs, Exported& e
         "this machine, and betas and weight decay are no part of a scenario; DeepSpeed takes its "
         "own, such as lr 0.001 and no decay, for what the file leaves out: write yours, or "
         "\"auto\" beside Hugging Face's Trainer");
+  if (!exported.ds_config.contains("gradient_clipping"))
+    exported.notes.emplace_back(
+        "gradient_clipping: not written, as no norm is clipped here beside zenflow: write yours");
   exported.notes.emplace_back(
       "gradient_clipping: Hugging Face's Trainer stops unless its max_grad_norm, which is 1 where "
       "nobody says, is the same; \"auto\" takes that one");

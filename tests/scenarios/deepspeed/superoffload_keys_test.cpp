@@ -58,6 +58,16 @@ TEST(ExportDeepSpeed, WritesSuperOffload) {
   const auto& section = made.ds_config["zero_optimization"]["offload_optimizer"];
   EXPECT_EQ(section["super_offload"], true);
   EXPECT_EQ(section["ratio"], 0.5);
+  // it does not speculate beside clipping, and says so by that name
+  description::Scenario clips = resolved.scenario;
+  clips.training.gradient_clipping = 1;
+  try {
+    export_deepspeed(clips, systems, {});
+    FAIL();
+  } catch (const description::ScenarioError& error) {
+    ASSERT_EQ(error.complaints().size(), 1u);
+    EXPECT_EQ(error.complaints()[0].path, "training.gradient_clipping");
+  }
 }
 
 }  // namespace

@@ -78,8 +78,9 @@ TEST(ExportDeepSpeed, WritesZenFlow) {
         {"zenflow", strategies::defaults_of("zenflow")},
         {"zero_offload", strategies::defaults_of("zero_offload")}};
     const auto resolved = read_scenario(parse_located(text, "a.json"), {}, systems);
-    return export_deepspeed(resolved.scenario, systems, {})
-        .ds_config["zero_optimization"]["zenflow"];
+    const nlohmann::json config = export_deepspeed(resolved.scenario, systems, {}).ds_config;
+    EXPECT_FALSE(config.contains("gradient_clipping"));  // 0 would be of the simulation alone
+    return config["zero_optimization"]["zenflow"];
   };
   EXPECT_EQ(section("host")["offload"], true);
   EXPECT_EQ(section("gpu")["offload"], false);
