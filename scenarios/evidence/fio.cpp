@@ -136,10 +136,10 @@ std::uint64_t counted_depth(const json& job) {
 }
 
 /// These wait for each request whatever iodepth says; without an ioengine fio takes psync. What was
-/// counted says it where the options do not: fio 2 leaves those of its command line out.
+/// counted comes first: fio 2 leaves options of its command line out, and what was asked for may
+/// not have been reached.
 std::uint64_t depth_of(const json& job, const json& own, const json& all) {
-  if (option(own, all, "ioengine", "").empty() || option(own, all, "iodepth", "").empty())
-    if (const std::uint64_t counted = counted_depth(job)) return counted;
+  if (const std::uint64_t counted = counted_depth(job)) return counted;
   constexpr std::string_view synchronous[] = {"sync",   "psync",   "vsync",
                                               "pvsync", "pvsync2", "mmap"};
   const std::string engine = option(own, all, "ioengine", "psync");

@@ -75,14 +75,11 @@ void add_energy(const Scenario& scenario, const result::Result& result, double t
   run.kwh = *run.gpu_kwh + *run.host_kwh + *run.ssd_kwh;
 }
 
-/// Bytes of checkpoints and logs on one set of drives. With several storages they go to the one
-/// that wears less.
-double beside_steps(const Scenario& scenario, const FinishedRun& run) {
+/// Bytes of checkpoints on one set of drives. With several storages they go to the one that wears
+/// less.
+double checkpoints_of_set(const Scenario& scenario, const FinishedRun& run) {
   if (scenario.machine.storage.size() != 1) return 0;
-  const double logs =
-      run.steps *
-      static_cast<double>(scenario.run.log_bytes.value_or(description::Bytes{}).value());
-  return (run.checkpoints.count * run.checkpoints.bytes + logs) /
+  return run.checkpoints.count * run.checkpoints.bytes /
          sets_of(scenario.machine.storage.front(), scenario);
 }
 
@@ -96,7 +93,7 @@ double written_to(const description::StorageSpec& storage, const Scenario& scena
                   ? 0
                   : users_of(storage, scenario) * static_cast<double>(moved->second.write);
   }
-  return of_step * run.steps + beside_steps(scenario, run);
+  return of_step * run.steps + checkpoints_of_set(scenario, run);
 }
 
 /// Every drive of a storage reaches its rating at once: each is replaced as often as the rating is
@@ -128,7 +125,7 @@ void add_replacements(const Scenario& scenario, const result::Result& result, Fi
 void add_drives(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
   if (!result.wear) return;
   const result::Wear& wear = *result.wear;
-  const double written = wear.write_bytes_per_step * run.steps + beside_steps(scenario, run);
+  const double written = wear.write_bytes_per_step * run.steps + checkpoints_of_set(scenario, run);
   if (written <= 0) return;
   result::RunDrives& drives = run.drives.emplace();
   drives.storage = wear.storage;
@@ -140,21 +137,21 @@ void add_drives(const Scenario& scenario, const result::Result& result, Finished
   add_replacements(scenario, result, run);
 }
 
-/// What the drives lose in value by steps, checkpoints and logs; absent: no price or no rating.
+/// What the drives lose in value by steps and by checkpoints; absent: no price or no rating.
 std::optional<double> value_lost(const Scenario& scenario, const result::Wear& wear,
                                  const FinishedRun& run) {
-  const double beside = beside_steps(scenario, run);
+  const double checkpoints = checkpoints_of_set(scenario, run);
   double usd = 0;
   if (wear.write_bytes_per_step > 0) {
     if (!wear.usd_per_million_tokens) return std::nullopt;
     usd = *wear.usd_per_million_tokens * run.tokens / 1e6;
   }
-  if (beside > 0) {
+  if (checkpoints > 0) {
     const description::StorageSpec& storage = scenario.machine.storage.front();
     const double price = storage.price_usd.value_or(scenario.machine.prices_usd->ssd);
     if (price <= 0 || !wear.lifetime_write_bytes || *wear.lifetime_write_bytes <= 0)
       return std::nullopt;
-    usd += price * static_cast<double>(storage.count) * sets_of(storage, scenario) * beside /
+    usd += price * static_cast<double>(storage.count) * sets_of(storage, scenario) * checkpoints /
            *wear.lifetime_write_bytes;
   }
   return usd > 0 ? std::optional(usd) : std::nullopt;

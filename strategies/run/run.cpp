@@ -63,13 +63,23 @@ class Summary {
     const description::Training& training = scenario_.training;
     const std::uint64_t tokens = training.micro_batch * training.gradient_accumulation *
                                  training.sequence * scenario_.parallel.data;
-    result.wear = wear_of(scenario_.machine,
-                          {all.write_sizes, result.step_time_s, static_cast<double>(tokens),
-                           machine_.topology().nodes, count_, live_bytes()});
+    result.wear = wear_of(scenario_.machine, {with_logs(all.write_sizes), result.step_time_s,
+                                              static_cast<double>(tokens),
+                                              machine_.topology().nodes, count_, live_bytes()});
     note_caches(scenario_.machine, result);
   }
 
  private:
+  /// Logs of a run are a write a step, on a node that stands for all its part. With several
+  /// storages they go to the one that wears less.
+  std::vector<WriteSizes> with_logs(std::vector<WriteSizes> written) const {
+    if (scenario_.run.log_bytes && written.size() == 1)
+      written.front().add(
+          description::divide_up(scenario_.run.log_bytes->value(), scenario_.nodes_in_use()),
+          static_cast<std::uint64_t>(count_));
+    return written;
+  }
+
   /// What lies on each storage at most.
   std::vector<double> live_bytes() {
     std::vector<double> bytes;

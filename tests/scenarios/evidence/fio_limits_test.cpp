@@ -68,11 +68,12 @@ TEST(FioLimits, AJobThatFlushesItsWritesHasNoDepth) {
 
 // fio 2 leaves out what its command line said; what was counted says how deep the queue was.
 TEST(FioLimits, TheDepthOfAJobThatNamesNoneIsTheOneThatWasCounted) {
-  const auto of_levels = [](const char* levels) {
+  const auto of_levels = [](const char* levels, const std::string& more = "") {
     const std::string file = testing::TempDir() + std::to_string(getpid()) + "fio_levels.json";
     std::ofstream(file) << R"({"fio version":"fio-2.16","jobs":[{"jobname":"r","error":0,
-      "job options":{"rw":"read","bs":"1M","direct":"1"},"iodepth_level":)"
-                        << levels << R"(,"read":{"bw":1000000},"write":{"bw":0}}]})";
+      "job options":{"rw":"read","bs":"1M","direct":"1")"
+                        << more << R"(},"iodepth_level":)" << levels
+                        << R"(,"read":{"bw":1000000},"write":{"bw":0}}]})";
     Evidence found = read_evidence(file);
     std::remove(file.c_str());
     return found;
@@ -80,6 +81,8 @@ TEST(FioLimits, TheDepthOfAJobThatNamesNoneIsTheOneThatWasCounted) {
   EXPECT_EQ(of_levels(R"({"1":0.1,"2":0.1,"16":0.3,"32":99.5,">=64":0})").readings.size(), 1u);
   EXPECT_EQ(of_levels(R"({"1":0.1,"32":0.2,">=64":99.7})").readings.size(), 1u);
   EXPECT_TRUE(of_levels(R"({"1":100,"2":0,"32":0})").readings.empty());
+  EXPECT_TRUE(of_levels(R"({"1":99.9,"2":0.1})", R"(,"iodepth":"32","ioengine":"libaio")")
+                  .readings.empty());
 }
 
 TEST(FioLimits, AJobOfSeveralSizesIsOneOfItsSmallest) {

@@ -100,13 +100,6 @@ TEST(FinishedRun, SaysOfSeveralNodesWhatAllTheirDrivesTake) {
   EXPECT_NEAR(run.ssd_kwh.value(), 2 * 10e-3 * run.days * 24, 1e-9);
 }
 
-TEST(FinishedRun, CountsWhatItsLogsTakeOfTheDrives) {
-  Scenario scenario = two_nodes(8'640'000);
-  scenario.run.log_bytes = description::Bytes(1'000'000);
-  const FinishedRun run = *finished_run(scenario, of_drives(1e11), 1e9);
-  EXPECT_DOUBLE_EQ(run.drives->written_bytes, 2 * (8640 * (1e11 + 0.5e6) + 12 * 14e9));
-}
-
 TEST(FinishedRun, WritesEverythingToDrivesThatNodesShare) {
   Scenario scenario = two_nodes(8'640'000);
   scenario.machine.storage[0].shared_by_nodes = true;

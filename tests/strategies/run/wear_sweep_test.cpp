@@ -32,6 +32,15 @@ std::optional<double> tokens_until_worn(const description::Scenario& scenario) {
   return *result.wear->lifetime_write_bytes / result.wear->write_bytes_per_step * tokens;
 }
 
+TEST(Logs, AreWrittenToTheDriveWithEachStep) {
+  const auto of = [](const Overrides& more) {
+    return simulate(small_model("llama", "zero_infinity", more)).wear.value();
+  };
+  const result::Wear without = of({}), with = of({"run.log_bytes=1 GB"});
+  EXPECT_DOUBLE_EQ(with.write_bytes_per_step, without.write_bytes_per_step + 1e9);
+  EXPECT_LT(with.warranty_years.value(), without.warranty_years.value());
+}
+
 TEST(WearSweep, MoreDrivesTrainMoreTokensBeforeTheyAreWorn) {
   std::set<std::string> worn;
   for (const System& system : catalogue()) {
