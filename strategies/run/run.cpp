@@ -70,8 +70,8 @@ class Summary {
   }
 
  private:
-  /// Logs of a run are a write a step, on a node that stands for all its part. With several
-  /// storages they go to the one that wears less.
+  /// Logs of a run are a write a step, of which each node has its part. With several storages they
+  /// go to the one that wears less.
   std::vector<WriteSizes> with_logs(std::vector<WriteSizes> written) const {
     if (scenario_.run.log_bytes && written.size() == 1)
       written.front().add(

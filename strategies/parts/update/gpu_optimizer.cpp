@@ -347,6 +347,18 @@ Task<> GpuOptimizer::update_flattened(const Numbers& numbers) {
   co_await gather(updated);
 }
 
+/// A kernel for each gradient that lies here, in the order of updates.
+///   fill    (weight, its gradient, the kernel)
+///   Result  of all of them; none where no gradient lies here
+template <class Fill>
+Op GpuOptimizer::for_gradients(const Fill& fill) {
+  std::vector<GpuKernel> kernels;
+  for (const models::Operator& op : updates())
+    if (const std::uint32_t weight = weight_of(op); job_.holds(weight))
+      fill(weight, resident(weight), kernels.emplace_back());
+  return kernels.empty() ? Op() : machine_.run(rank_, kernels);
+}
+
 /// One after the other, each through a copy in fp64 where `gradients.norm` has one.
 ///   Source  DeepSpeed stage_1_and_2.py and stage3.py, get_grad_norm_direct; PyTorch,
 ///           clip_grad_norm_
@@ -362,42 +374,31 @@ Task<> GpuOptimizer::norm_gradients(const GradientNorm* clipped) {
   Buffer copy;
   if (largest)
     copy = machine_.allocate_now(TierId::gpu, rank_, Bytes(largest), Purpose::norm_copies);
-  std::vector<GpuKernel> kernels;
-  for (const models::Operator& op : updates()) {
-    const std::uint32_t weight = weight_of(op);
-    if (!job_.holds(weight)) continue;
-    const TypedView gradient = resident(weight);
-    GpuKernel& kernel = kernels.emplace_back();
+  const auto norm = [&](std::uint32_t weight, const TypedView& gradient, GpuKernel& kernel) {
     kernel.name = "gradient norm";
     kernel.work = GpuWork::norm;
     kernel.bytes = static_cast<double>(gradient.view.bytes);
     kernel.operands.emplace_back(gradient.view, models::Access::read, Role::input, gradient.type,
                                  0);
     if (clipped) clipped->leave(kernel, weight);
-    if (!copy) continue;
+    if (!copy) return;
     const std::uint64_t bytes = fp64_bytes * share(weight);  // several parts of it in turn
     kernel.operands.emplace_back(copy.view(0, std::min(bytes, largest)), models::Access::write,
                                  Role::output, ElementType::fp32, 0);
     kernel.bytes += static_cast<double>(2 * bytes);  // the copy is written, and read again
-  }
-  if (!kernels.empty()) co_await machine_.run(rank_, kernels);
+  };
+  if (const Op normed = for_gradients(norm)) co_await normed;
 }
 
 Op GpuOptimizer::scale_gradients() {
   if (!job_.scenario.training.clips()) return Op();
-  std::vector<GpuKernel> kernels;
-  for (const models::Operator& op : updates()) {
-    const std::uint32_t weight = weight_of(op);
-    if (!job_.holds(weight)) continue;
-    const TypedView gradient = resident(weight);
-    GpuKernel& kernel = kernels.emplace_back();
+  return for_gradients([](std::uint32_t weight, const TypedView& gradient, GpuKernel& kernel) {
     kernel.name = "clip gradient";
     kernel.work = GpuWork::scale;
     kernel.bytes = static_cast<double>(2 * gradient.view.bytes);
     kernel.operands.emplace_back(gradient.view, models::Access::read_write, Role::gradient,
                                  gradient.type, weight);
-  }
-  return kernels.empty() ? Op() : machine_.run(rank_, kernels);
+  });
 }
 
 Task<> GpuOptimizer::update(const Numbers& numbers) {

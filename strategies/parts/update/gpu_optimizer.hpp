@@ -68,6 +68,8 @@ class GpuOptimizer {
                    TypedView gradient, const View& states_at) const;
   /// Where norms are clipped, a pass over all gradients that multiplies them.
   Op scale_gradients();
+  template <class Fill>
+  Op for_gradients(const Fill& fill);
   Task<> update_flattened(const Numbers& numbers);
   /// Copies of a gradient: in its own type, and in fp32 where the update reads that.
   struct Flattened {

@@ -6,23 +6,17 @@
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
 #include "strategies/systems/catalogue.hpp"
+#include "tests/scenarios/deepspeed/imported.hpp"
 #include "tests/text/words_of.hpp"
 
 /// `gradient_clipping`, and Adafactor with and without ZeRO.
 namespace spillway::scenarios::clipping_keys_test {
 namespace {
 
+using test::import;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
-
-Imported import(const std::string& text, const std::string& version = "") {
-  ImportOptions options;
-  options.model = "gpt2";
-  options.machine = "memascend_c1";
-  options.deepspeed = version;
-  return import_deepspeed(parse_hjson(text, "ds.json"), options);
-}
 
 double clipped(const std::string& text, const std::string& version = "") {
   return import(text, version).scenario["training"].value("gradient_clipping", 0.0);

@@ -6,6 +6,7 @@
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
 #include "tests/scenarios/complaints.hpp"
+#include "tests/scenarios/deepspeed/imported.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 #include "tests/scenarios/test_systems.hpp"
 #include "tests/text/words_of.hpp"
@@ -14,17 +15,10 @@ namespace spillway::scenarios::deepspeed_test {
 namespace {
 
 using nlohmann::json;
+using test::import;
 using testing::Contains;
 using testing::HasSubstr;
 
-/// gpt2 is 768 wide; memascend_c1 has two GPUs.
-Imported import(const std::string& text, const std::string& version = "") {
-  ImportOptions options;
-  options.model = "gpt2";
-  options.machine = "memascend_c1";
-  options.deepspeed = version;
-  return import_deepspeed(parse_hjson(text, "ds.json"), options);
-}
 std::string refusal(const std::string& text) {
   return complaints_of([&] { import(text); });
 }

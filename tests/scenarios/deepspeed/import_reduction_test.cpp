@@ -3,23 +3,17 @@
 
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
+#include "tests/scenarios/deepspeed/imported.hpp"
 #include "tests/text/words_of.hpp"
 
 namespace spillway::scenarios::import_reduction_test {
 namespace {
 
+using test::import;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-/// gpt2 on the two GPUs of memascend_c1.
-Imported import(const std::string& text, const std::string& version = "") {
-  ImportOptions options;
-  options.model = "gpt2";
-  options.machine = "memascend_c1";
-  options.deepspeed = version;
-  return import_deepspeed(parse_hjson(text, "ds.json"), options);
-}
 std::vector<std::string> notes(const std::string& text, const std::string& version = "") {
   return text::words_of(import(text, version).notes);
 }
