@@ -57,7 +57,7 @@ std::string verbs(const Command& command) {
 }
 
 /// What stands below the options of `--help`: remarks, and examples as they are typed.
-std::string footer(const std::string& text) {
+std::string closing_lines(const std::string& text) {
   std::istringstream lines(text);
   std::string remarks, examples;
   for (std::string line; std::getline(lines, line);) {
@@ -134,8 +134,9 @@ std::string man_page(const Command& command, const Command* parent, const std::s
          ".SH NAME\n" + roff(man_name(command)) + " \\- " + roff(summary(command)) + "\n" +
          ".SH SYNOPSIS\n" + roff(command.usage) + "\n.SH DESCRIPTION\n" +
          prose(command.description) + entries("ARGUMENTS", command.positionals, true) +
-         entries("OPTIONS", command.options, false) + verbs(command) + footer(command.footer) +
-         exit_status + (parent ? "" : environment) + see_also(command, parent);
+         entries("OPTIONS", command.options, false) + verbs(command) +
+         closing_lines(command.footer) + exit_status + (parent ? "" : environment) +
+         see_also(command, parent);
 }
 
 }  // namespace spillway::cli

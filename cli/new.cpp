@@ -15,7 +15,7 @@ struct NewOptions {
   std::string model = "llama-3.1-8b", machine = "gaming_4090", system = "zero_infinity", output;
 };
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string as_json(const std::string& text) { return nlohmann::json(text).dump(); }
 
 /// A scenario that says what most people change, and where the rest is described.
 std::string text_of(const NewOptions& options, std::uint64_t cards, std::uint64_t sequence) {
@@ -24,9 +24,9 @@ std::string text_of(const NewOptions& options, std::uint64_t cards, std::uint64_
       "this one are allowed.\n"
       "// Every key, its values and its default: spillway describe\n{\n";
   text += fmt::format("  \"model\": {},  // models/library, or the path of a config.json\n",
-                      quoted(options.model));
+                      as_json(options.model));
   text += fmt::format("  \"machine\": {},  // scenarios/machines, or a machine file\n",
-                      quoted(options.machine));
+                      as_json(options.machine));
   text += fmt::format(
       "  \"training\": {{\n"
       "    \"precision\": \"bf16_mixed\",\n"
@@ -40,7 +40,7 @@ std::string text_of(const NewOptions& options, std::uint64_t cards, std::uint64_
       "  \"strategy\": {{ \"system\": {} }}  // spillway systems; parts change it: spillway "
       "describe "
       "strategy\n}}\n",
-      quoted(options.system));
+      as_json(options.system));
   return text;
 }
 

@@ -29,7 +29,7 @@ void worker(const WorkerOptions& options) {
       .run();
 }
 
-constexpr const char* footer =
+constexpr const char* worker_footer =
     R"(Requests, a line each:
   {"id": 1, "scenario": {...}, "want": ["result"], "limit_s": 60}
   {"cancel": 1}
@@ -61,7 +61,7 @@ void add_worker(CLI::App& app) {
       ->check(CLI::Range(std::uint64_t{1}, most_jobs));
   verb->add_option("--limit", options->limit_s, "seconds after which a scenario is given up")
       ->check(positive_number());
-  verb->footer(footer);
+  verb->footer(worker_footer);
   verb->callback([options] { worker(*options); });
 }
 

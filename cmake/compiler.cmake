@@ -68,7 +68,7 @@ if(SPILLWAY_SANITIZE)
 endif()
 
 # Several sources at a time where CMAKE_UNITY_BUILD is on: most of a source's time is its headers.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 20)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 50)
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ collects its garbage from 128 MiB on, up to a seventh of a large source's time (`scenarios`,

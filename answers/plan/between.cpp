@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t most_middles = 12;
 /// Simulated together.
-constexpr std::size_t at_once = 2;
+constexpr std::size_t ways_at_once = 2;
 constexpr std::string_view batch_path = "training.micro_batch=", batch_word = "micro-batch ";
 
 bool sets_batch(const std::string& one) { return one.starts_with(batch_path); }
@@ -94,7 +94,7 @@ std::vector<Between*> promising(Ways& ways, double least) {
   std::stable_sort(all.begin(), all.end(), [](const Between* one, const Between* other) {
     return one->gap.most_tokens_per_s() > other->gap.most_tokens_per_s();
   });
-  all.resize(std::min(all.size(), at_once));
+  all.resize(std::min(all.size(), ways_at_once));
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include "scenarios/deepspeed/export_deepspeed.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace spillway::explore {
@@ -177,7 +178,9 @@ RunsWith runs_with(const Scenario& scenario) {
   return {nobody, false};
 }
 
-RunsWith runs_with(const strategies::System& system) {
+namespace {
+
+RunsWith with_defaults(const strategies::System& system) {
   const nlohmann::json job = {{"model", "gpt2"},
                               {"machine", "workstation_2gpu"},
                               {"training", {{"precision", "bf16_mixed"}}},
@@ -189,6 +192,16 @@ RunsWith runs_with(const strategies::System& system) {
     scenario.strategy = system.defaults();
     return runs_with(scenario);
   }
+}
+
+}  // namespace
+
+RunsWith runs_with(const strategies::System& system) {
+  // of a catalogue that stays as it is; no lock, which a process that forks would take along
+  thread_local std::map<std::string, RunsWith> known;
+  auto place = known.find(system.name);
+  if (place == known.end()) place = known.emplace(system.name, with_defaults(system)).first;
+  return place->second;
 }
 
 }  // namespace spillway::explore

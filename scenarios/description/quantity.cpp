@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 
 namespace spillway::description {
@@ -136,11 +137,22 @@ bool reads_back(Dimension dimension, const std::string& text, long double value)
                                : static_cast<double>(back.value) == static_cast<double>(value);
 }
 
+/// Whether a number of so many decimals may read back as `value`: false where the nearest one is
+/// further away than any rounding takes it, which spares writing and reading it.
+bool may_read_back(bool whole, long double value, const Unit& unit, int decimals) {
+  const long double scaled = value / unit.scale, power = std::pow(10.0L, decimals);
+  const long double gap = std::fabs(std::round(scaled * power) / power - scaled) * unit.scale;
+  constexpr long double of_doubles = 4 * std::numeric_limits<double>::epsilon();
+  return gap <= (whole ? 1 : 0) + of_doubles * std::fabs(value);
+}
+
 /// The shortest decimal that reads back as `value` in units of `unit`; "" when 15 decimals are not
 /// enough, or the text would have more than `most` characters.
 std::string exact_decimal(Dimension dimension, long double value, const Unit& unit,
                           std::size_t most) {
+  const bool whole = kind(dimension).whole;
   for (int decimals = 0; decimals <= 15; ++decimals) {
+    if (!may_read_back(whole, value, unit, decimals)) continue;
     const std::string text =
         fmt::format("{:.{}f} {}", static_cast<double>(value / unit.scale), decimals, unit.name);
     if (text.size() > most) break;

@@ -4,6 +4,8 @@
 #include "reports/result/way.hpp"
 #include "scenarios/document/read_machine.hpp"
 #include "tests/answers/fit_questions.hpp"
+#include "tests/long_test.hpp"
+#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 
@@ -74,6 +76,7 @@ TEST(FitChange, NarrowsGradientsForMoreSamplesBeforeItSellsMemory) {
 
 // Gemini's step of one sample moves all states; with sixteen the box trains many times as fast.
 TEST(FitChange, SaysWhatMoreSamplesAStepBringOnTheBoxThatMakesItFit) {
+  LONG_TEST();
   FitQuestion question = about("qwen3-14b", {"3090", "64G", "2T"});
   const FitAnswer answer = fit(sim(), question);
   ASSERT_TRUE(!answer.runnable && answer.change && answer.change->more_samples);
@@ -85,6 +88,7 @@ TEST(FitChange, SaysWhatMoreSamplesAStepBringOnTheBoxThatMakesItFit) {
 // Four drives of generation 5 are held up by the board's slots; a board for $200 more has the slots
 // for them, and its answer is that of the same box on that board.
 TEST(FitChange, IsABoardWhereItsSlotsHoldTheDrivesUp) {
+  LONG_TEST();
   const auto on = [](const std::string& board) {
     FitQuestion question = about("llama-3.1-8b", {"4090", "64G", "T705 2TBx4", board});
     question.systems = {"zero_infinity"};
@@ -142,6 +146,7 @@ TEST(Outlay, OfNodesCountsTheDrivesThatTheyShareOnce) {
 
 // Whole logits take the room of larger micro-batches.
 TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
+  LONG_TEST();
   FitQuestion question = about("qwen3-4b", {"4090", "64G", "2T"});
   question.runnable = true;
   const FitAnswer answer = fit(sim(), question);
@@ -158,6 +163,7 @@ TEST(FitChange, NamesAFusedLossWhereItCostsNothingAndBringsMore) {
 
 // 122 GiB of fp32 gradients are what 128 GiB of host memory have no room for: 16 bits are free.
 TEST(FitChange, NarrowsGradientsBeforeItSellsMemory) {
+  LONG_TEST();
   FitQuestion question = about("qwen2.5-32b", {"3090x2", "128G", "2Tx2"});
   question.runnable = true;
   const FitAnswer answer = fit(sim(), question);
@@ -168,6 +174,7 @@ TEST(FitChange, NarrowsGradientsBeforeItSellsMemory) {
 
 // With a drive something else fits too, four times as slow.
 TEST(FitChange, NarrowsGradientsAlsoWhereSomethingSlowerFits) {
+  LONG_TEST();
   FitQuestion question = about("llama-3.1-8b", {"4090", "192G", "2T"});
   question.runnable = true;
   const FitAnswer answer = fit(sim(), question);
@@ -181,6 +188,7 @@ TEST(FitChange, NarrowsGradientsAlsoWhereSomethingSlowerFits) {
 
 // 192 GiB have no room for fp32 gradients of an 8B beside its states; for 16 bits they have.
 TEST(FitChange, SellsMemoryForAWayWithSmallerGradients) {
+  LONG_TEST();
   const auto on = [](const std::string& memory, const std::vector<std::string>& overrides) {
     FitQuestion question = about("llama-3.1-8b", {"4090", memory, "2T"});
     question.context = 2048;
@@ -239,6 +247,7 @@ TEST(FitChange, SellsNoMoreMemoryThanHelps) {
 
 // The change is said with the micro-batch that it was simulated with, and fits with it.
 TEST(FitChange, KeepsItsMicroBatchBesideMoreSamples) {
+  LONG_TEST();
   FitQuestion question = about("llama-3.1-8b", {"3090", "64G", "2T"});
   question.runnable = true;
   question.overrides = {"training.loss=fused", "training.fused_kernels=true"};
@@ -278,6 +287,7 @@ TEST(FreeChanges, SplitASampleOverAsManyGpusAsCanShareItsHeads) {
 
 // One tensor of all experts is not quantised: as modules they take a quarter of the memory.
 TEST(FitChange, PacksExpertsBeforeItSellsMemory) {
+  LONG_TEST();
   FitQuestion question = about("mixtral-8x7b", {"a6000", "128G", "2T"});
   question.runnable = true;
   question.overrides = {"training.method=qlora"};

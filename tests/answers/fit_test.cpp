@@ -7,9 +7,9 @@
 #include "reports/result/way.hpp"
 #include "reports/result/what_if.hpp"
 #include "scenarios/json/schema_check.hpp"
-#include "strategies/bounds/mandatory.hpp"
 #include "strategies/systems/catalogue.hpp"
 #include "tests/answers/fit_questions.hpp"
+#include "tests/long_test.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
@@ -21,10 +21,6 @@ namespace spillway::answers {
 namespace {
 
 using nlohmann::json;
-
-/// Of a job at the usual context: what fit takes where nobody says anything of the trainer.
-const json plain_training = {
-    {"precision", "bf16_mixed"}, {"sequence", 4096}, {"fused_kernels", false}, {"loss", "plain"}};
 
 /// What the schema refuses, in words.
 std::string refused(const FitAnswer& answer) {
@@ -98,7 +94,7 @@ TEST(Fit, IsTheFastestOfWhatItPrunes) {
   ASSERT_TRUE(answer.runnable);
   const json job = {{"model", question.model},
                     {"machine", question.machine},
-                    {"training", plain_training},
+                    {"training", plain_training()},
                     {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
   std::vector<description::Scenario> all;
   for (const Candidate& one : candidates_of(job, {}))
@@ -135,20 +131,6 @@ TEST(Fit, TriesResidentWithRecomputationBeforeItSellsALargerCard) {
   EXPECT_TRUE(answer.needs.empty());
 }
 
-/// A job on the machine of a question, of a system as people start it, with a change.
-result::Result with_change(const FitQuestion& question, const std::string& system,
-                           const std::vector<std::string>& set) {
-  const json job = {{"model", question.model},
-                    {"machine", question.machine},
-                    {"training", plain_training},
-                    {"run", {{"warmup_steps", 1}, {"steps", 1}}}};
-  std::vector<std::string> all = explore::way_named(system).overrides;
-  all.insert(all.end(), set.begin(), set.end());
-  return explore::simulate(sim(), scenarios::read_scenario(job, all, explore::known_systems(),
-                                                           scenarios::Refuse::what_cannot_run)
-                                      .scenario);
-}
-
 /// The tokens a second of zero_infinity in each micro-batch up to the first that does not fit.
 std::vector<double> rates_until_full(const FitQuestion& question) {
   std::vector<double> rates;
@@ -162,6 +144,7 @@ std::vector<double> rates_until_full(const FitQuestion& question) {
 
 // Streaming the states takes nearly all of a step, so that each further sample trains for nothing.
 TEST(Fit, TakesAMicroBatchBetweenPowersOfTwoWhereItIsFaster) {
+  LONG_TEST();
   FitQuestion question = about("deepseek-v2-lite", {"4090", "128G", "2T"});
   question.systems = {"zero_infinity"};
   question.overrides = {"strategy.weights.max_in_host=0 params"};  // all of them wait on drives
@@ -203,7 +186,7 @@ TEST(Gap, PromisesNoMoreThanStepsThatTakeNoLonger) {
 TEST(Fit, TriesOnlyTheSystemsThatAreAskedFor) {
   FitQuestion question = about("llama-3.2-1b", {"4090", "64G", "2T"});
   const json job = {
-      {"model", question.model}, {"machine", question.machine}, {"training", plain_training}};
+      {"model", question.model}, {"machine", question.machine}, {"training", plain_training()}};
   for (const Candidate& one : candidates_of(job, {}, {"zero_offload"}))
     EXPECT_EQ(one.scenario.strategy.system, "zero_offload");
   question.systems = {"zero_offload"};
@@ -215,6 +198,7 @@ TEST(Fit, TriesOnlyTheSystemsThatAreAskedFor) {
 }
 
 TEST(Fit, SaysWhatTheModelsFileLeavesOpenWhereNothingFits) {
+  LONG_TEST();
   const std::string file = testing::TempDir() + "spillway_half_a_config.json";
   std::ofstream(file) << R"({"model_type": "llama", "hidden_size": 4096})";
   for (const char* memory : {"32G", "192G"}) {
@@ -268,160 +252,6 @@ TEST(Fit, AnswersForAPlainTrainerUnlessToldAndSaysSo) {
               testing::Contains(testing::HasSubstr("the trainer must bring")));
 }
 
-TEST(Fit, SaysOfEachTierWhatIsNeededAndBuysWhatMakesItFit) {
-  const FitQuestion question = about("llama-3.1-8b", {"4090", "64G", ""});
-  const FitAnswer answer = fit(sim(), question);
-  EXPECT_FALSE(answer.runnable);
-  ASSERT_FALSE(answer.needs.empty());
-  const FitNeed& need = answer.needs.front();
-  // zero_offload: 18 bytes a parameter and more
-  EXPECT_GT(need.needed_bytes.at("host"), 18u * 8'030'000'000u);
-  EXPECT_EQ(need.has_bytes.at("host"), 64ull << 30);
-  ASSERT_TRUE(answer.change);
-  EXPECT_NE(answer.change->words.find("990 PRO 2TB"), std::string::npos) << answer.change->words;
-  EXPECT_GT(*answer.change->price_usd, *answer.price_usd);
-}
-
-// Neither is enough alone: a drive and 64 GiB cost hundreds, a board for 256 GiB ten thousand.
-// 65 of 74.5 GiB are logits and what a plain loss makes of them.
-TEST(Fit, TakesALossWithoutWholeLogitsBeforeItSellsALargerCard) {
-  FitQuestion question = about("qwen2.5-7b", {"3090", "64G", ""});
-  question.overrides = {"training.method=qlora"};
-  question.context = 32768;
-  const FitAnswer answer = fit(sim(), question);
-  EXPECT_FALSE(answer.fits);
-  ASSERT_TRUE(answer.change);
-  EXPECT_EQ(answer.change->set.front(), "training.loss=fused");
-  EXPECT_EQ(answer.change->price_usd, answer.price_usd);
-  question.overrides.insert(question.overrides.end(), answer.change->set.begin(),
-                            answer.change->set.end());
-  EXPECT_TRUE(fit(sim(), question).runnable);
-}
-
-// A 14B's states need host memory in any case, and its logits no larger card where the loss is
-// fused.
-TEST(Fit, BuysNoLargerCardForLogitsBesideWhatIsBoughtAnyway) {
-  FitQuestion question = about("qwen2.5-14b", {"3060", "32G", "2T"});
-  question.systems = {"colossal_gemini", "zero_infinity"};
-  const FitAnswer answer = fit(sim(), question);
-  EXPECT_FALSE(answer.runnable);
-  ASSERT_TRUE(answer.change && answer.change->price_usd);
-  EXPECT_THAT(answer.change->words, testing::StartsWith("training.loss fused"));
-  EXPECT_THAT(answer.change->words, testing::HasSubstr(" of host memory"));
-  EXPECT_EQ(answer.change->set.front(), "training.loss=fused");
-  question.overrides = {"training.loss=fused", "training.fused_kernels=true"};
-  const FitAnswer fused = fit(sim(), question);
-  ASSERT_TRUE(fused.change);
-  EXPECT_EQ(fused.change->price_usd, answer.change->price_usd);
-}
-
-TEST(Fit, BuysADriveAndMemoryWhereTheyAreCheaperTogetherThanMemoryAlone) {
-  FitQuestion question = about("llama-3.1-8b", {"4090", "32G", ""});
-  const FitAnswer answer = fit(sim(), question);
-  EXPECT_FALSE(answer.runnable);
-  ASSERT_TRUE(answer.change && answer.price_usd && answer.change->price_usd);
-  EXPECT_NE(answer.change->words.find("a 990 PRO 2TB, and "), std::string::npos)
-      << answer.change->words;
-  EXPECT_LT(*answer.change->price_usd, *answer.price_usd + 2000);
-  // the way that it names, some of which need smaller gradients in so little memory
-  question.overrides = answer.change->set;
-  const FitAnswer then = fit(sim(), question);
-  ASSERT_TRUE(then.runnable && answer.change->tokens_per_s);
-  EXPECT_DOUBLE_EQ(then.runnable->tokens_per_s, *answer.change->tokens_per_s);
-}
-
-// A sample at a time has room after the purchase; more of them train several times as fast.
-TEST(Fit, SaysOfWhatMakesItFitHowFastTheBestMicroBatchIsThere) {
-  FitQuestion question = about("llama-3.1-8b", {"4090", "64G", "2T"});
-  question.systems = {"zero_offload"};
-  const FitAnswer answer = fit(sim(), question);
-  ASSERT_TRUE(answer.change && !answer.fits);
-  FitQuestion on_it = question;
-  on_it.overrides = answer.change->set;
-  const FitAnswer there = fit(sim(), on_it);
-  ASSERT_TRUE(there.runnable);
-  EXPECT_DOUBLE_EQ(answer.change->tokens_per_s.value(), there.runnable->tokens_per_s);
-  const std::uint64_t batch = there.runnable->scenario.at("training").at("micro_batch");
-  EXPECT_GT(batch, 1u);
-  EXPECT_NE(answer.change->words.find(", micro-batch " + std::to_string(batch) + " with "),
-            std::string::npos)
-      << answer.change->words;
-  const result::Result one = with_change(question, "zero_offload", answer.change->set);
-  EXPECT_GT(*answer.change->tokens_per_s, 1.5 * one.tokens_per_s);
-}
-
-// A 70B with fp32 gradients needs a board that takes more memory than a desktop; memory alone is
-// not offered.
-TEST(Fit, BuysABoardWhereTheOwnOneTakesNoMore) {
-  FitQuestion question = about("llama-3.1-70b", {"4090", "64G", "2T"});
-  question.runnable = true;
-  question.overrides = {"strategy.gradients.accumulation=fp32", "strategy.gradients.d2h=pinned",
-                        "strategy.weights.max_in_host=0 params"};
-  const FitAnswer answer = fit(sim(), question);
-  EXPECT_FALSE(answer.fits);
-  ASSERT_TRUE(answer.change);
-  EXPECT_NE(answer.change->words.find("a workstation with"), std::string::npos)
-      << answer.change->words;
-  const std::string& words = answer.change->words;
-  const std::string_view before = ", micro-batch ";
-  std::vector<std::string> set = answer.change->set;
-  set.push_back("training.micro_batch=" +
-                std::to_string(std::stoi(words.substr(words.find(before) + before.size()))));
-  const result::Result changed = with_change(question, words.substr(0, words.find(',')), set);
-  EXPECT_TRUE(changed.feasible());
-  EXPECT_DOUBLE_EQ(changed.tokens_per_s, answer.change->tokens_per_s.value());
-  EXPECT_DOUBLE_EQ(changed.price_usd.value(), answer.change->price_usd.value());
-}
-
-// What stays in the host and what stays on the GPU has to fit into the one memory together.
-TEST(Candidates, OfOneMemoryAreTooLargeWhereBothTogetherAre) {
-  const json job = {{"model", "gpt2"},
-                    {"machine", "dgx_spark"},
-                    {"training", {{"sequence", 1024}}},
-                    {"strategy", {{"system", "zero_offload"}}}};
-  const auto scenario = scenarios::read_scenario(job, {}, explore::known_systems()).scenario;
-  const auto mandatory = strategies::Mandatory::of(scenario);
-  ASSERT_TRUE(mandatory);
-  description::MachineFile machine = scenario.machine;
-  const strategies::MandatoryBytes held = mandatory->bytes(machine);
-  const auto half = static_cast<std::uint64_t>(held.host + held.gpu / 2);
-  machine.host.reserve = machine.gpu.reserve = description::Bytes();
-  machine.host.memory = machine.gpu.memory = description::Bytes(half);
-  EXPECT_STREQ(mandatory->too_small(machine), "host");
-  machine.gpu.one_memory = false;
-  EXPECT_EQ(mandatory->too_small(machine), nullptr);
-}
-
-TEST(Fit, OffersNoMoreThanTheBoardTakes) {
-  const FitAnswer answer =
-      fit(sim(), about("llama-3.2-1b", {"4090", "192G", "2Tx4", "desktop with PCIe 5"}));
-  ASSERT_TRUE(answer.runnable);
-  EXPECT_FALSE(answer.change) << answer.change->words;  // places and memory are full
-}
-
-// The same machine with a board of the list, where a second card is what helps most, and without.
-TEST(Fit, OffersNoCardWhereNobodySaysHowManyTheMachineTakes) {
-  FitQuestion question = about("llama-3.2-1b", {"4090", "64G", "2T", "workstation"});
-  const FitAnswer with_board = fit(sim(), question);
-  ASSERT_TRUE(with_board.change && with_board.answer());
-  ASSERT_THAT(with_board.change->words, testing::StartsWith("one more card"));
-  question.machine = with_board.answer()->scenario.at("machine");
-  ASSERT_EQ(question.machine.at("bought").erase("host"), 1u);
-  const FitAnswer answer = fit(sim(), question);
-  ASSERT_TRUE(answer.fits);
-  if (answer.change) {
-    EXPECT_NE(answer.change->words, "one more card");
-  }
-}
-
-TEST(Fit, NamesTheSystemsThatItDidNotTryThoughTheyMayBeFaster) {
-  // g10 is the faster one here, and takes seconds
-  const FitAnswer answer = fit(sim(), about("llama-3.2-3b", {"3090", "64G", "2T"}));
-  ASSERT_TRUE(answer.best);
-  EXPECT_THAT(answer.untried, testing::Contains("g10"));
-  EXPECT_EQ(json(answer).get<FitAnswer>().untried, answer.untried);
-}
-
 TEST(Fit, TheChangeHasTheSpeedThatItsSettingsGive) {
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "64G", "2T"}));
   ASSERT_TRUE(answer.change && answer.answer());
@@ -436,6 +266,7 @@ TEST(Fit, TheChangeHasTheSpeedThatItsSettingsGive) {
 // An update from drives takes most of a step of one micro-batch; nobody has to train so. What one
 // would buy is judged beside that, not beside the slow step alone.
 TEST(Fit, OffersMoreSamplesAStepBeforeAnythingIsBought) {
+  LONG_TEST();
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090x2", "128G", "2Tx2"}));
   ASSERT_TRUE(answer.runnable && answer.change && answer.more_samples);
   const MoreSamples& more = *answer.more_samples;
@@ -458,6 +289,7 @@ TEST(Fit, OffersMoreSamplesAStepBeforeAnythingIsBought) {
 
 // Gemini's gradients do not fit into 64 GiB until the update; ZeRO-Infinity's do.
 TEST(Fit, TakesAnotherSystemForMoreSamplesWhereItsOwnHasNoRoomForTheirGradients) {
+  LONG_TEST();
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "64G", "2T"}));
   ASSERT_TRUE(answer.runnable && answer.more_samples);
   EXPECT_EQ(answer.runnable->system, "colossal_gemini");
@@ -467,6 +299,7 @@ TEST(Fit, TakesAnotherSystemForMoreSamplesWhereItsOwnHasNoRoomForTheirGradients)
 
 // With Gemini's micro-batch of 2 no other system's activations fit; with 1 ZeRO-Infinity's do.
 TEST(Fit, TakesASmallerMicroBatchForMoreSamplesWhereTheAnswersLeavesNoRoom) {
+  LONG_TEST();
   FitQuestion question = about("qwen3-14b", {"3090", "128G", "2Tx2"});
   question.runnable = true;
   question.overrides = {"training.fused_kernels=true"};
@@ -479,6 +312,7 @@ TEST(Fit, TakesASmallerMicroBatchForMoreSamplesWhereTheAnswersLeavesNoRoom) {
 }
 
 TEST(Fit, SaysNothingOfMoreSamplesWhereUpdatesTakeNoTimeOrAStepHasSeveral) {
+  LONG_TEST();
   FitQuestion question = about("gpt2", {"4090", "64G", "2T"});
   EXPECT_FALSE(fit(sim(), question).more_samples);
   question = about("llama-3.2-1b", {"4090", "64G", "2T"});

@@ -4,6 +4,7 @@
 #include "answers/plan/machine.hpp"
 #include "answers/plan/settings.hpp"
 #include "tests/answers/simulator.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,6 +39,7 @@ int most_of(const std::vector<Trial>& trials) {
 
 // The fastest at a context of 4096 holds more beside a sample than slower ones do.
 TEST(PlanLargest, GoesOnWithTheSystemThatHasRoomWhereTheFastestHasNone) {
+  LONG_TEST();
   const answer::Largest fastest = largest(sim(), adapters_of_8b({"superoffload"}));
   const answer::Largest other = largest(sim(), adapters_of_8b({"slideformer"}));
   const answer::Largest both = largest(sim(), adapters_of_8b({"superoffload", "slideformer"}));
@@ -95,6 +97,7 @@ TEST(PlanSettings, NarrowsGradientsWhereDeepSpeedsOwnHaveNoRoom) {
 
 // Slideformer has no maintained program either: what people could run is left out, not refused.
 TEST(PlanMachine, BuysACheaperBoxWhereAMicroBatchBetweenPowersOfTwoIsEnough) {
+  LONG_TEST();
   MachineQuestion question;
   question.list = scenarios::read_price_list("one_box");
   question.model = "llama-3.1-8b";
@@ -126,6 +129,7 @@ TEST(PlanSettings, SplitsTheSamplesOfAStepIntoAnyMicroBatchThatMakesSoMany) {
 }
 
 TEST(PlanLargest, KeepsGradientsBetweenTheMicroBatchesThatAreAskedFor) {
+  LONG_TEST();
   PlanQuestion question = adapters_of_8b({"superoffload"});
   question.accumulations = {4};
   const answer::Largest found = largest(sim(), question);
@@ -160,6 +164,7 @@ TEST(PlanSettings, TriesResidentWithRecomputation) {
 // Two cards have room for a layer's share of 70B and nothing that backward computes again; more of
 // them would exchange more, or one sample less would be under way.
 TEST(PlanSettings, TriesEverySplitOfTheCards) {
+  LONG_TEST();
   PlanQuestion question;
   question.machine = "h100_8gpu";
   question.models = {"llama-3.1-70b"};

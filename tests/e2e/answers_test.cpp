@@ -91,6 +91,7 @@ double value_at(const json& numbers, std::size_t i) { return numbers.at(i).at("v
 
 /// What a sentence says of the need is the need to the last digit, on a page of it too.
 TEST(Answers, OfWhatDoesNotFitHaveTheNeedInTheirSentences) {
+  LONG_TEST();
   const Workplace place;
   const json found = answer_of(place, "fit llama-3.1-8b --gpu 4090 --ram 16G --json");
   EXPECT_EQ(refused(found, "answer_fit"), "");

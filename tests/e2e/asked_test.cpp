@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,12 +24,14 @@ TEST(Fit, SaysWhetherItFitsWithWhatItRunsAndForHowLongTheDrivesAreUnderWarranty)
 }
 
 TEST(Fit, SaysWhatTheDriveCostsThatABoxWithoutOneNeeds) {
+  LONG_TEST();
   const std::string out = spillway("fit llama-3.1-8b --gpu 4090 --ram 64G").out;
   EXPECT_THAT(out, HasSubstr("What makes it fit: a 990 PRO 2TB"));
   EXPECT_THAT(out, HasSubstr("for $440 more")) << out;
 }
 
 TEST(Fit, NamesWhatCostsNothingBeforeWhatOneWouldBuy) {
+  LONG_TEST();
   std::string out = spillway("fit llama-3.1-8b --gpu 4090 --ram 64G --ssd 2T").out;
   std::replace(out.begin(), out.end(), '\n', ' ');  // sentences, wherever their lines end
   const auto place_of = [&out](const char* words) { return out.find(words); };
@@ -152,6 +155,7 @@ TEST(Describe, IsALineAKeyInAPipe) {
 
 // From a folder that has none of them.
 TEST(Names, OfShippedExamplesAndSpacesStandForTheirPaths) {
+  LONG_TEST();
   const Workplace place;
   const auto run = [&](const std::string& command) {
     return shell(place, "mkdir -p away && cd away && spillway " + command);

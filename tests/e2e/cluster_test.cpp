@@ -60,6 +60,7 @@ class ManyWorkers : public ::testing::Test {
 };
 
 TEST_F(ManyWorkers, FindTheFrontOfASingleProcess) {
+  LONG_TEST();
   const Ended done = shell(place_, environment + explore);
   ASSERT_EQ(done.exit, 0) << done.err;
   EXPECT_EQ(front(done.json()), front(alone()));
@@ -108,6 +109,7 @@ TEST_F(ManyWorkers, NeedACommandThatStartsThem) {
 
 /// In the place of srun, which is not here: what it is told, and a worker.
 TEST_F(ManyWorkers, AreOnAllNodesOfASlurmJob) {
+  LONG_TEST();
   place_.write(
       "srun",
       "#!/bin/sh\necho \"$@\" >> said\n"

@@ -97,6 +97,7 @@ Ended compared_under(const std::string& options) {
 
 // Beyond the soft limit a process gets SIGXCPU, which ends it as a crash does.
 TEST(Delivery, IsABugOfOursWhenASimulationCrashes) {
+  LONG_TEST();
   const Ended ended = compared_under("-S");
   EXPECT_EQ(ended.exit, 4);
   EXPECT_THAT(ended.out, HasSubstr("a bug of spillway"));

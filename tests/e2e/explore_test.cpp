@@ -87,6 +87,7 @@ TEST(ExploreVerb, ExplainsAPointOfTheFront) {
 /// Another system may need another split of the samples of a step: 128 at once are too many for
 /// what keeps all activations on the GPU.
 TEST(ExploreVerb, ExplainsOtherSystemsWithTheSplitThatSuitsThem) {
+  LONG_TEST();
   const Workplace place;
   place.write("space.json", R"({ "name": "split",
     "base": { "model": "gpt2", "machine": "gaming_4090", "run": { "steps": 1 },
@@ -250,6 +251,7 @@ TEST(ExploreVerb, ShippedSpacesCanBeCounted) {
 
 /// Ctrl-C: what was found is printed, and the same command goes on.
 TEST(ExploreVerb, StopsCleanlyAtASignal) {
+  LONG_TEST();
   const Workplace place;
   // in the foreground the signal comes once; a second one would end the program at once
   const Ended stopped = shell(place,

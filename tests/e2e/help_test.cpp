@@ -18,10 +18,11 @@ std::vector<std::string> examples_in(const std::string& help) {
   return commands;
 }
 
-/// Verbs whose examples take some ten seconds and more.
+/// Verbs whose examples take some four seconds and more.
 bool takes_long(const std::string& verb) {
-  return std::set<std::string>{"explore explain", "explore merge", "explore show", "plan drives",
-                               "plan machine",    "probe",         "validate"}
+  return std::set<std::string>{
+      "explore", "explore explain", "explore merge", "explore show", "fidelity",
+      "plan",    "plan drives",     "plan machine",  "probe",        "validate"}
       .contains(verb);
 }
 

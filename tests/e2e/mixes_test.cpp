@@ -47,6 +47,7 @@ class Mixes : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Mixes, StandsBesideEverySystemThatHasDrivesForIt) {
+  LONG_TEST();
   const auto [published, mix] = contenders();
   ASSERT_EQ(mix.size(), 1u);  // the space and the example say the same
   for (const std::string& system : systems()) {

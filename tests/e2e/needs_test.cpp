@@ -1,9 +1,10 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace spillway::e2e {
+namespace spillway::e2e::needs_test {
 namespace {
 
 using nlohmann::json;
@@ -51,6 +52,7 @@ json simulated(const Workplace& place, const std::string& more) {
 
 TEST_P(Needed, IsEnoughAndAHundredthLessIsNot) {
   const Short& one = GetParam();
+  if (one.tier == "ssd") LONG_TEST();
   const Workplace place;
   place.write("box.json", one.scenario);
   const std::string small =
@@ -75,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Needed, testing::ValuesIn(boxes),
                          [](const auto& one) { return one.param.name; });
 
 TEST(NeededOfTwoTiers, AreBothNamed) {
+  LONG_TEST();
   const Workplace place;
   place.write("box.json", infinity_8b);
   const std::string small =
@@ -105,4 +108,4 @@ TEST(NeededInPlan, IsANumber) {
 }
 
 }  // namespace
-}  // namespace spillway::e2e
+}  // namespace spillway::e2e::needs_test

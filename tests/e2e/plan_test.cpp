@@ -55,6 +55,7 @@ std::size_t drive_rows(const std::string& text) {
 }
 
 TEST(PlanDrives, FoldsNumbersThatReadTheSame) {
+  LONG_TEST();
   // the tokens of a step wait for one drive of 100 GB/s no more than for two of them
   const std::string fast =
       "plan drives scenarios/examples/lohan_13b_batch32.json --most 6 --set "
@@ -140,6 +141,7 @@ TEST(PlanSettings, SaysWhatMoreSamplesAStepBringWhereNobodySaysHowMany) {
 }
 
 TEST(PlanSettings, LeavesOutWhatItsBoundSaysIsSlower) {
+  LONG_TEST();
   const Workplace place;
   const std::string command =
       "plan settings --model gpt2-xl --machine gaming_4090 --sequence 512 --system "

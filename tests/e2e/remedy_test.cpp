@@ -55,6 +55,7 @@ std::string in_one_line(std::string text) {
 class Remedy : public testing::TestWithParam<TooLarge> {};
 
 TEST_P(Remedy, IsACommandThatFitsAsPasted) {
+  if (GetParam().name == std::string("states_of_a_large_model")) LONG_TEST();
   const Workplace place;
   place.write("large.json", resident);
   place.write("my box.json", resident);

@@ -90,6 +90,7 @@ TEST(Report, PrintsOnTwoSheetsOfA4) {
 }
 
 TEST(Report, SaysOnceWhatAllRunsAssume) {
+  LONG_TEST();
   const Workplace place;
   ASSERT_EQ(shell(place,
                   "spillway report qwen7b_workstation mix_8b_workstation "
@@ -127,6 +128,7 @@ TEST(Report, IsNotWiderThanATelephone) {
 }
 
 TEST(Report, PutsRunsSideBySide) {
+  LONG_TEST();
   const Workplace place;
   const Ended made = shell(place,
                            "spillway report qwen7b_one_box qwen7b_workstation "

@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -7,7 +8,7 @@
 
 #include <sstream>
 
-namespace spillway::e2e {
+namespace spillway::e2e::terminal_test {
 namespace {
 
 /// What `spillway arguments` shows on a terminal of `columns`, which has colours unless NO_COLOR;
@@ -58,6 +59,7 @@ const std::vector<std::string> reports = {
     "systems"};
 
 TEST(Terminal, IsNotExceededByAnyReport) {
+  LONG_TEST();
   for (const std::string& report : reports)
     for (const unsigned short columns : {80, 140})
       EXPECT_LE(widest_line(shown(report, columns, false)), columns) << report;
@@ -75,4 +77,4 @@ TEST(Terminal, HasColoursUnlessTheyAreUnwanted) {
 }
 
 }  // namespace
-}  // namespace spillway::e2e
+}  // namespace spillway::e2e::terminal_test

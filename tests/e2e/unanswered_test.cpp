@@ -33,6 +33,7 @@ class WithoutProcesses : public testing::Test {
 };
 
 TEST_F(WithoutProcesses, NoVerbSaysNo) {
+  LONG_TEST();
   const struct {
     const char *arguments, *says, *no;
   } verbs[] = {
@@ -83,6 +84,7 @@ TEST_F(WithoutProcesses, SimulateAndExploreSayWhy) {
 }
 
 TEST(OutOfTime, IsStoredAsThatAndTriedAgain) {
+  LONG_TEST();
   const Workplace place;
   place.write("space.json", R"({"name": "two", "base": {"model": "gpt2", "machine": "gaming_4090",
     "training": {"sequence": 256, "gradient_accumulation": 50},

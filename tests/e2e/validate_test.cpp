@@ -198,6 +198,7 @@ TEST(Validate, LeavesNothingBehindWhenItIsInterrupted) {
 
 // What lies on the drive is overwritten again and again while it trains.
 TEST(Validate, FailsWhenTheWeightsDiffer) {
+  LONG_TEST();
   const Server server;
   const Ended ended =
       shell(server.place(),
@@ -214,6 +215,7 @@ TEST(Validate, FailsWhenTheWeightsDiffer) {
 }
 
 TEST(Validate, TakesAFolderThatOthersMayChangeOnlyWhenItIsTold) {
+  LONG_TEST();
   const Server server;
   const Ended refused = shell(
       server.place(), "chmod 777 a; spillway validate --profile server.json --on a --synthetic");
@@ -236,6 +238,7 @@ TEST(Validate, RunsWithoutStandardStreams) {
 }
 
 TEST(Validate, LeavesNothingBehindWhenItsReaderGoes) {
+  LONG_TEST();
   const Server server;
   shell(server.place(), "spillway validate --profile server.json --on a --synthetic 2>&1 | true");
   EXPECT_TRUE(server.is_empty("a"));
@@ -248,6 +251,7 @@ TEST(Validate, SaysThatNothingIsFlushed) {
 }
 
 TEST(Validate, RemovesAtItsStartWhatAKilledRunHasLeft) {
+  LONG_TEST();
   const Server server;
   const Ended killed = server.interrupted("KILL");
   EXPECT_THAT(killed.out, testing::StartsWith("137\nspillway."));

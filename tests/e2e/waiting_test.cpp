@@ -79,6 +79,7 @@ TEST(TimeLimit, EndsTheSearchForWhatMakesItFit) {
 }
 
 TEST(Interrupt, LeavesAPlanWithWhatItHas) {
+  LONG_TEST();
   const Workplace place;
   const Ended ended =
       shell(place,

@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <sstream>
@@ -124,6 +125,7 @@ TEST(Worker, TellsEachPartAsSoonAsItIsKnown) {
 
 /// 8 billion parameters with their states are more than one card of 24 GiB holds.
 TEST(Worker, SaysWhatMakesAScenarioFit) {
+  LONG_TEST();
   json large = gpt2;
   large["model"] = "llama-3.1-8b";
   const json answer = answers(request(1, large, {"bound", "remedy"}).dump() + "\n").at(0);

@@ -113,6 +113,7 @@ class Keyboard : public testing::Test {
 };
 
 TEST_F(Keyboard, FiveInputsByMnemonicsAnswerTheWholeQuestion) {
+  LONG_TEST();
   EXPECT_EQ(focused(), "Model");
   QElapsedTimer clock;
   clock.start();
@@ -260,6 +261,7 @@ TEST_F(Keyboard, UndoInAPickerAndInANumberIsThatOfTheQuestion) {
 }
 
 TEST_F(Keyboard, LinksAndFurtherDrivesAreTypedAndTakenBack) {
+  LONG_TEST();
   const Question before = session_.question();
   press(Qt::Key_L, Qt::AltModifier);
   EXPECT_EQ(focused(), "Link of each card");

@@ -2,6 +2,7 @@
 #include "gui/page/parts.hpp"
 #include "gui/page/step_slider.hpp"
 #include "tests/gui/full_window.hpp"
+#include "tests/long_test.hpp"
 
 #include <QAbstractButton>
 #include <QComboBox>
@@ -156,6 +157,7 @@ TEST_F(Legible, NothingIsCutAmongThePartsOfTheSystem) {
 }
 
 TEST_F(Legible, NothingIsCutWhereNothingFits) {
+  LONG_TEST();
   Question question;
   question.model = "qwen2.5-7b";
   question.system = "zero_infinity";

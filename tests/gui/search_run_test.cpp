@@ -93,6 +93,7 @@ TEST_F(Search, SaysWhatItWritesBeforeItDoes) {
 }
 
 TEST_F(Search, WritesNothingWhenNobodyAgrees) {
+  LONG_TEST();
   run_.start(request(2));
   ASSERT_TRUE(reaches(State::asking)) << failure_.toStdString();
   run_.stop();

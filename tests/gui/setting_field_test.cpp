@@ -2,6 +2,7 @@
 #include "gui/app/window.hpp"
 #include "gui/page/setting_rows.hpp"
 #include "tests/gui/full_window.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -134,6 +135,7 @@ TEST_F(SettingRowsOfWhatIf, PickAPartOfTheSystemWhichUndoTakesBack) {
 }
 
 TEST_F(SettingRowsOfWhatIf, SayWhatIsWrongWithANumberAndTakeItBackWhenEmptied) {
+  LONG_TEST();
   const Question before = session_.question();
   auto* dropout = editor<QLineEdit>("training.dropout");
   ASSERT_TRUE(dropout);
@@ -155,6 +157,7 @@ TEST_F(SettingRowsOfWhatIf, SayWhatIsWrongWithANumberAndTakeItBackWhenEmptied) {
 }
 
 TEST_F(SettingRowsOfWhatIf, KeepWhatIsBeingTypedWhileAnAnswerComes) {
+  LONG_TEST();
   auto* dropout = editor<QLineEdit>("training.dropout");
   ASSERT_TRUE(dropout);
   window_.activateWindow();

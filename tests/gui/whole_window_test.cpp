@@ -2,6 +2,7 @@
 #include "gui/app/window.hpp"
 #include "tests/gui/sample_space.hpp"
 #include "tests/gui/until.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <QApplication>
@@ -137,6 +138,7 @@ std::string last_changes(Session& session) {
 class RandomEvents : public testing::TestWithParam<const char*> {};
 
 TEST_P(RandomEvents, LeaveAWindowThatStillAnswers) {
+  if (GetParam() != std::string("timeline")) LONG_TEST();
   const QTemporaryDir folder;
   // nothing is there that a random word could name
   const auto back = qScopeGuard([before = QDir::currentPath()] { QDir::setCurrent(before); });

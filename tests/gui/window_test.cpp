@@ -4,6 +4,7 @@
 #include "gui/app/pictures.hpp"
 #include "gui/page/timeline.hpp"
 #include "tests/gui/until.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <QApplication>
@@ -90,6 +91,7 @@ TEST(Window, OpensAScenarioAndRefusesWhatItCannotRead) {
 }
 
 TEST(Window, ScenariosThatAreOpenedTogetherStandSideBySide) {
+  LONG_TEST();
   Session session;
   Window window(session);
   window.show();
@@ -317,6 +319,7 @@ void disturb(QWidget* widget, std::mt19937& random) {
 }
 
 TEST(TimelineWidget, SurvivesTenThousandRandomEvents) {
+  LONG_TEST();
   Timeline timeline;
   timeline.resize(700, 400);
   timeline.set_trace(many_slices(20'000));

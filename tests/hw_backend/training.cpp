@@ -72,7 +72,7 @@ std::size_t sample_step() {
 #ifdef SPILLWAY_SANITIZED
   return 3;
 #else
-  return std::getenv("SPILLWAY_LONG_TESTS") ? 1 : 2;
+  return std::getenv("SPILLWAY_LONG_TESTS") ? 1 : 3;
 #endif
 }
 

@@ -32,7 +32,7 @@ struct Size {
 #endif
 
 /// Of what is trained in a loop every `step`-th, the first among them: all with the long tests,
-/// every other one in ./check alone, every third under a sanitizer.
+/// every third in ./check alone and under a sanitizer.
 std::size_t sample_step();
 template <class T, std::size_t N>
 std::vector<T> sampled(const T (&all)[N]) {

@@ -11,6 +11,7 @@
 #include <csignal>
 
 #include "tests/explore/simulator.hpp"
+#include "tests/long_test.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 
 namespace spillway::explore {
@@ -110,6 +111,7 @@ TEST(SimulateAll, HandsComplaintsOverWhole) {
 }
 
 TEST(SimulateAll, EndsWhatExceedsTheLimitAndNothingElse) {
+  LONG_TEST();
   const auto start = std::chrono::steady_clock::now();
   const auto outcomes = outcomes_of({"hangs", "one", "hangs", "two"}, 2, 5);
   EXPECT_EQ(outcomes[0].failure, "the simulation exceeded its time limit");

@@ -1,4 +1,5 @@
 #include "explore/processes/child_pool.hpp"
+#include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,6 +71,7 @@ TEST(ChildPool, AChildThatHasGrownLargeTakesNoMore) {
 
 // Three of them together take longer than the limit of one.
 TEST(ChildPool, ALimitIsOfEachPieceAndNotOfItsChild) {
+  LONG_TEST();
   const auto pieces = in_children(4,
                                   [](std::size_t i) {
                                     sleep_for(Seconds(i == 3 ? long_enough_s : 0.8));

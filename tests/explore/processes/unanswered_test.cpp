@@ -15,6 +15,7 @@
 #include "strategies/counting/counting_machine.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
+#include "tests/long_test.hpp"
 
 /// What could not be simulated is no answer: it is told, stored as that, and tried again.
 namespace spillway::explore::unanswered_test {
@@ -105,6 +106,7 @@ TEST(ChildPool, SaysOfAllThatIsLeftThatThereIsNoProcess) {
 }
 
 TEST(Starts, GiveUpOnceThereWereNoProcessesForSomeSeconds) {
+  LONG_TEST();
   Starts starts;
   const Starts other;
   EXPECT_EQ(starts.tries(), 5);

@@ -283,6 +283,7 @@ TEST(CheapestRemedy, KeepsTheSystemAsLongAsItsPartsCanBeSmaller) {
 // DeepSpeed with weights in host memory: what makes it fit costs no speed and runs with DeepSpeed,
 // and more memory never leads to a slower one.
 TEST(CheapestRemedy, LosesNoMoreWithMoreMemory) {
+  LONG_TEST();
   json scenario = on_gaming_box("llama-3.1-8b", "zero_infinity");
   scenario["training"] = {
       {"micro_batch", 2},       {"sequence", 4096},           {"loss", "plain"},

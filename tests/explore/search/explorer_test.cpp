@@ -16,6 +16,7 @@
 #include "strategies/counting/counting_machine.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/explore/spaces.hpp"
+#include "tests/long_test.hpp"
 
 namespace spillway::explore::explorer_test {
 namespace {
@@ -189,6 +190,7 @@ TEST(Explore, StopsWhenAskedAndGoesOnLater) {
 }
 
 TEST(Explore, StopsWhenItsTimeIsOver) {
+  LONG_TEST();
   Explored explored(space_over(R"("run.seed": {"from": 1, "to": 100000})"));
   const Exploration done = explored.run(moody("none"), {.jobs = 2, .budget_s = 3, .prune = false});
   EXPECT_FALSE(done.finished);
@@ -209,6 +211,7 @@ TEST(Explore, EndsWhenItsWorkerCannotStart) {
 
 /// Each second another process reads how far it is.
 TEST(Explore, SaysInItsDatabaseHowFarItIs) {
+  LONG_TEST();
   Explored explored(space_over(R"("run.seed": {"from": 1, "to": 100000})"));
   ExploreOptions options = everything;
   std::optional<RunRow> seen;
@@ -291,6 +294,7 @@ int kills() {
 }
 
 TEST(Explore, LosesNothingWhenItIsKilled) {
+  LONG_TEST();
   std::mt19937 random(7);
   for (int round = 0; round < kills(); ++round) {
     Explored explored(space_over(R"("run.seed": {"from": 1, "to": 120})"));
@@ -327,6 +331,7 @@ std::vector<pid_t> children_of(pid_t parent) {
 
 /// The small process goes at any moment, also while a scenario is on its way to it.
 TEST(Explore, LosesNothingWhenItsSmallProcessIsKilled) {
+  LONG_TEST();
   std::mt19937 random(11);
   for (int round = 0; round < kills(); ++round) {
     Explored explored(space_over(R"("run.seed": {"from": 1, "to": 60})"));

@@ -86,6 +86,7 @@ const std::vector<std::string>& expected() {
 }
 
 TEST(WorkerPool, FindsTheFrontOfASingleProcess) {
+  LONG_TEST();
   ASSERT_GE(expected().size(), 5u);
   for (const std::size_t count : {1, 2, 3}) {
     Cluster cluster(count);
@@ -120,6 +121,7 @@ std::vector<pid_t> children() {
 }
 
 TEST(WorkerPool, StartsAWorkerOfThisMachineAnewThatIsStopped) {
+  LONG_TEST();
   Cluster alone(0);
   alone.options.jobs = 1;
   alone.options.prune = false;
@@ -138,6 +140,7 @@ TEST(WorkerPool, StartsAWorkerOfThisMachineAnewThatIsStopped) {
 }
 
 TEST(WorkerPool, GivesThePointsOfAWorkerThatEndedToTheOthers) {
+  LONG_TEST();
   Cluster cluster(2);
   cluster.options.prune = false;
   cluster.mishap = [&cluster] { ::kill(cluster.processes[1], SIGKILL); };

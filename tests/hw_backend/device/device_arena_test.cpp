@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace spillway::hw_backend {
+namespace spillway::hw_backend::device_arena_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(DeviceArena, SaysWhatIsFreeAndInHowLargeAPiece) {
 }
 
 }  // namespace
-}  // namespace spillway::hw_backend
+}  // namespace spillway::hw_backend::device_arena_test

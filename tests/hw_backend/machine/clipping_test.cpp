@@ -114,6 +114,7 @@ TEST(Clipping, ANormThatIsShortEnoughChangesNothing) {
 // Each step is updated before its norm is known; where it is too long, old values are put back, and
 // the CPU's Adam runs once more, with gradients that are clipped.
 TEST(Clipping, AStepThatWasUpdatedTooEarlyIsTakenBackAndMadeAgain) {
+  LONG_TEST();
   const Overrides ways[] = {
       {},
       {"training.precision=fp16_mixed"},

@@ -55,6 +55,7 @@ TEST(TrainingThroughThePageCache, EndsWhereTheReferenceDoes) {
 
 // Sums run in rank order whatever carries them: the bits are those of the other collective.
 TEST(TrainingWithEitherCollective, EndsWhereTheReferenceDoes) {
+  LONG_TEST();
   const Way ways[] = {
       {"scattered_once",
        "resident",

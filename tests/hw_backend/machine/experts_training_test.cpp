@@ -93,6 +93,7 @@ Overrides few_chosen(const std::string& tokens) {
 
 // 6 of the experts, or fewer, other ones in each block and micro-batch: the others do not come.
 TEST(ExpertsAlone, EndWhereTheReferenceDoesWhereFewTokensChooseSome) {
+  LONG_TEST();
   const std::tuple<const char*, const char*, const char*> ways[] = {
       {"zero_offload", R"("even")", "0 B"},
       {"zero_infinity", R"("even")", "12 MiB"},
@@ -171,6 +172,7 @@ TEST(ExpertsOfTwoRanks, EndWhereTwoRanksWithAllExpertsDo) {
 
 // What only one of the ranks has no room for, the rest of its buffer, is read by nobody.
 TEST(ExpertsOfTwoRanks, EndWhereTheReferenceDoesWithUnequalParts) {
+  LONG_TEST();
   for (const char* system : {"zero_offload", "zero_infinity"})
     for (const char* load : {"[3, 2, 1, 2]", "[1, 1, 0, 0]"})
       expect_the_references_end(

@@ -86,6 +86,7 @@ TEST(TrainingWithSharedCheckpoints, EndsWhereTheReferenceDoesInManyWays) {
 // Columns by gradients of a micro-batch in 16 bits, beside the update of all weights in time or one
 // step late.
 TEST(TrainingWithSelectedColumns, EndsWhereTheReferenceDoes) {
+  LONG_TEST();
   const Way ways[] = {
       {"late", "zenflow", {"training.precision=bf16_mixed", "training.gradient_accumulation=3"}},
       {"one_batch", "zenflow", {"training.precision=bf16_mixed"}},

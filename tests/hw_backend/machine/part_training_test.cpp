@@ -109,6 +109,7 @@ TEST(TrainingOfAPart, InTilesEndsWhereTheReferenceDoes) {
 
 // Shares have whole blocks: gathered, a matrix has the numbers of one that nobody shares.
 TEST(TrainingBesidePackedMatrices, OfRanksThatShareThemEndsAsOfRanksThatDoNot) {
+  LONG_TEST();
   for (const char* base : {"nf4", "int8"})
     for (const char* system : {"resident", "zero_offload", "zero_infinity"}) {
       SCOPED_TRACE(std::string(base) + " " + system);

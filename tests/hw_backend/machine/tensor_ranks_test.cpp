@@ -335,6 +335,7 @@ const Overrides gpt2{"model.model_type=gpt2", "model.n_embd=256",     "model.n_l
                      "model.n_head=4",        "model.n_positions=64", "training.dropout=0.1"};
 
 TEST(TrainingOnTensorRanks, EndsCloseToTheTrainingOfOneRank) {
+  LONG_TEST();
   for (const Overrides& model : {Overrides{}, gpt2, experts}) {
     Overrides plain = in_fp32;
     plain.insert(plain.end(), model.begin(), model.end());

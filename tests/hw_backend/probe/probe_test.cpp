@@ -5,6 +5,7 @@
 #include "hw_backend/probe/device_loop.hpp"
 #include "hw_backend/storage/open_engine.hpp"
 #include "scenarios/document/read_machine.hpp"
+#include "tests/long_test.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
@@ -163,6 +164,7 @@ TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
 }
 
 TEST_F(Probing, NeedsNoDirectory) {
+  LONG_TEST();
   const Probed probed = probe(options_);
   EXPECT_TRUE(probed.machine.storage.empty());
   EXPECT_EQ(probed.bytes_written, 0u);

@@ -141,7 +141,9 @@ const std::vector<Choice>& parts() {
 }
 
 std::vector<Pair> pairs_for(const Base& base, std::size_t shard, std::size_t shards) {
-  const std::size_t stride = std::getenv("SPILLWAY_EVERY_PAIR") ? 1 : 20;
+  const std::size_t stride = std::getenv("SPILLWAY_EVERY_PAIR")   ? 1
+                             : std::getenv("SPILLWAY_LONG_TESTS") ? 20
+                                                                  : 40;
   std::size_t number = base.number;
   std::vector<Pair> pairs;
   for (std::size_t i = shard; i < parts().size(); i += shards)

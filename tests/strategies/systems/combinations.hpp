@@ -33,9 +33,9 @@ struct Base {
 /// Every system of the catalogue, and some more.
 std::vector<Base> bases();
 
-/// Every `shards`-th part, from number `shard` on, with all that come after it: one pair in twenty,
-/// other ones on each base, so that none is left out on all of them; or all where the environment
-/// has SPILLWAY_EVERY_PAIR.
+/// Every `shards`-th part, from number `shard` on, with all that come after it: one pair in forty,
+/// other ones on each base. With the long tests one in twenty, so that none is left out on all
+/// bases; all where the environment has SPILLWAY_EVERY_PAIR.
 std::vector<Pair> pairs_for(const Base& base, std::size_t shard, std::size_t shards);
 
 }  // namespace spillway::strategies
