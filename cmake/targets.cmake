@@ -24,11 +24,11 @@ set(_spillway_slow_headers
     <optional> <set> <span> <vector>)
 
 # Headers too slow to parse in every source. One target compiles them, the others reuse the result.
-# A target with heavy headers of its own compiles both.
+# A target with heavy headers of its own compiles both, unless its sources are compiled together.
 function(_spillway_pch target kind)
-  if(NOT SPILLWAY_PCH)
+  if(NOT TARGET pch_${kind})
     return()
-  elseif(ARGN)
+  elseif(ARGN AND NOT CMAKE_UNITY_BUILD)
     target_precompile_headers(${target} PRIVATE ${_spillway_slow_headers} ${ARGN})
   else()
     target_precompile_headers(${target} REUSE_FROM pch_${kind})
@@ -117,7 +117,7 @@ function(spillway_plugin name)
   add_library(${name}_objects OBJECT ${arg_SOURCES})
   set_target_properties(${name}_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name}_objects PUBLIC nlohmann_json::nlohmann_json fmt::fmt ${arg_LINKS})
-  if(SPILLWAY_PCH AND arg_HEADERS)
+  if(SPILLWAY_PCH AND arg_HEADERS AND NOT CMAKE_UNITY_BUILD)
     target_precompile_headers(${name}_objects PRIVATE ${arg_HEADERS})
   endif()
   add_library(${name} MODULE $<TARGET_OBJECTS:${name}_objects>)

@@ -4,6 +4,7 @@
 #include "gui/model/track_filter.hpp"
 
 #include <QPainter>
+#include <QPalette>
 
 #include <optional>
 #include <utility>

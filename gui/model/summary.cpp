@@ -337,14 +337,14 @@ void put_differences(const std::vector<std::pair<QString, const Result*>>& resul
       any = any || (value && *value != 0);
       row.push_back(value ? number_cell(qt(metric.words(*value)), *value) : text_cell("-"));
     }
-    const auto first = results.empty() ? std::nullopt : metric.of(*results[0].second);
+    const double first = results.empty() ? 0 : metric.of(*results[0].second).value_or(0);
     for (std::size_t i = 1; i < results.size(); ++i) {
       const auto value = metric.of(*results[i].second);
-      if (!value || !first || !(*first > 0)) {
+      if (!value || !(first > 0)) {
         row.push_back(text_cell(""));
         continue;
       }
-      const double share = *value / *first - 1;
+      const double share = *value / first - 1;
       const bool same = std::abs(share) < 0.0005;
       Cell cell = number_cell(same ? QString("=") : qt(reports::human_change(share)), share);
       cell.mood = same                                   ? Cell::Mood::quiet

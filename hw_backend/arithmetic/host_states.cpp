@@ -8,6 +8,36 @@ namespace spillway::hw_backend {
 
 namespace {
 
+/// All levels of PackedState, and of each code but the first the number above which it is nearer
+/// than the one before: what packed_states works out for each number, worked out once.
+class LevelTable {
+ public:
+  explicit LevelTable(bool is_signed) {
+    for (unsigned code = 0; code < levels_.size(); ++code)
+      levels_[code] = packed_states::level(code, is_signed);
+    for (unsigned code = 1; code < bounds_.size(); ++code)
+      bounds_[code] = (levels_[code - 1] + levels_[code]) * 0.5f;
+  }
+
+  float number(const PackedState& state, std::uint64_t i, float scale) const {
+    return levels_[static_cast<unsigned>(state.data[i])] * scale;
+  }
+  void pack(const PackedState& state, std::uint64_t i, float value, float scale) const {
+    const float share = scale > 0 ? value / scale : 0.0f;
+    unsigned below = 0;
+    for (unsigned bit = 128; bit > 0; bit /= 2) below |= share > bounds_[below | bit] ? bit : 0;
+    state.data[i] = static_cast<std::byte>(below);
+  }
+
+  static const LevelTable& of(const PackedState& state) {
+    static const LevelTable with_sign(true), without(false);
+    return state.is_signed ? with_sign : without;
+  }
+
+ private:
+  std::array<float, 256> levels_{}, bounds_{};
+};
+
 /// The states of one block, renewed.
 struct Renewed {
   std::array<float, PackedState::block> momentum, variance;
@@ -19,10 +49,11 @@ Renewed renewed(const PackedAdamArrays& a, const AdamScalars& s, std::uint64_t f
   Renewed next;
   const std::uint64_t block = first / PackedState::block;
   const float of_momentum = a.momentum.scale(block), of_variance = a.variance.scale(block);
+  const LevelTable &momenta = LevelTable::of(a.momentum), &variances = LevelTable::of(a.variance);
   for (std::uint64_t i = first; i < last; ++i) {
     const float g = load(a.gradient, i) * s.inverse_scale;
-    const float m = packed_number(a.momentum, i, of_momentum);
-    const float v = packed_number(a.variance, i, of_variance);
+    const float m = momenta.number(a.momentum, i, of_momentum);
+    const float v = variances.number(a.variance, i, of_variance);
     next.momentum[i - first] = (s.beta1 * m) + (s.rest1 * g);
     next.variance[i - first] = (s.beta2 * v) + (s.rest2 * (g * g));
     next.largest_momentum = packed_states::larger(next.largest_momentum, next.momentum[i - first]);
@@ -105,6 +136,8 @@ void HostPrimitives::adafactor(const AdafactorArrays& arrays, const AdafactorSca
 
 void HostPrimitives::adam_in_8_bits(const PackedAdamArrays& arrays, const AdamNumbers& numbers) {
   const AdamScalars s = scalars(numbers);
+  const LevelTable& momenta = LevelTable::of(arrays.momentum);
+  const LevelTable& variances = LevelTable::of(arrays.variance);
   for (std::uint64_t first = 0; first < arrays.n; first += PackedState::block) {
     const std::uint64_t last = std::min(first + PackedState::block, arrays.n);
     const Renewed next = renewed(arrays, s, first, last);
@@ -114,8 +147,8 @@ void HostPrimitives::adam_in_8_bits(const PackedAdamArrays& arrays, const AdamNu
       const float w = tamed((s.keep * load(arrays.master, i)) - (s.step * (m / d)));
       store(arrays.master, i, w);
       if (arrays.weight) store(*arrays.weight, i, w);
-      pack_number(arrays.momentum, i, m, next.largest_momentum);
-      pack_number(arrays.variance, i, v, next.largest_variance);
+      momenta.pack(arrays.momentum, i, m, next.largest_momentum);
+      variances.pack(arrays.variance, i, v, next.largest_variance);
     }
     arrays.momentum.set_scale(first / PackedState::block, next.largest_momentum);
     arrays.variance.set_scale(first / PackedState::block, next.largest_variance);

@@ -116,6 +116,7 @@ TEST(ExpertsAlone, EndWhereTheReferenceDoesWhereFewTokensChooseSome) {
 
 // Each matrix of the chosen ones goes up once a pass: with 3 tokens of 6 of 16, with 24 of all.
 TEST(ExpertsAlone, ComeForRealWhereATokenChoosesThem) {
+  LONG_TEST();
   const auto h2d = [](const char* tokens) {
     const RealRun run = train_for_real(
         small_training("zero_infinity", few_chosen(tokens), {.feed_forward = 16384}));

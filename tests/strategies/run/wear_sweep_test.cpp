@@ -1,4 +1,5 @@
 #include "strategies/systems/catalogue.hpp"
+#include "tests/long_test.hpp"
 #include "tests/strategies/systems/systems.hpp"
 
 #include <optional>
@@ -42,6 +43,7 @@ TEST(Logs, AreWrittenToTheDriveWithEachStep) {
 }
 
 TEST(WearSweep, MoreDrivesTrainMoreTokensBeforeTheyAreWorn) {
+  LONG_TEST();
   std::set<std::string> worn;
   for (const System& system : catalogue()) {
     // who updates as often as the drives allow writes more a step on more drives

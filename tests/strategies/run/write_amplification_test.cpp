@@ -1,5 +1,6 @@
 #include "strategies/run/write_amplification.hpp"
 #include "scenarios/description/errors.hpp"
+#include "tests/long_test.hpp"
 #include "tests/strategies/machine/machines.hpp"
 
 #include <algorithm>
@@ -76,6 +77,7 @@ double simulated(std::size_t pages, double live_share) {
 }
 
 TEST(GreedyWaf, IsThatOfASimulatedDrive) {
+  LONG_TEST();
   for (const std::size_t pages : {1, 2, 4, 16})
     for (const double live : {0.5, 0.8, 0.9}) {
       const double computed = greedy_waf(static_cast<double>(pages), live);
