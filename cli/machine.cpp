@@ -3,6 +3,7 @@
 #include "reports/words/table.hpp"
 #include "scenarios/document/read_machine.hpp"
 #include "scenarios/json/shipped.hpp"
+#include "scenarios/reading/plausible.hpp"
 
 #include <memory>
 
@@ -28,6 +29,17 @@ void add_rows(reports::Table& table, const nlohmann::json& value, const std::str
                         {source == machine.sources.end() ? "" : source->second}});
 }
 
+/// What every verb that uses the machine would say of it.
+void refuse_implausible(const description::MachineFile& machine, const std::string& name) {
+  std::vector<description::Complaint> complaints = scenarios::implausible(machine);
+  for (description::Complaint& one : complaints) {
+    constexpr std::string_view of_scenario = "machine.";
+    if (one.path.starts_with(of_scenario)) one.path.erase(0, of_scenario.size());
+    one.file = name;
+  }
+  if (!complaints.empty()) throw description::ScenarioError(std::move(complaints));
+}
+
 void show_machine(const std::string& name, bool json) {
   if (name.empty()) {
     for (const std::string& known : scenarios::shipped_names("scenarios/machines"))
@@ -35,6 +47,7 @@ void show_machine(const std::string& name, bool json) {
     return;
   }
   const description::MachineFile machine = scenarios::read_machine(name);
+  refuse_implausible(machine, name);
   const nlohmann::json whole = machine;
   if (json) return print_json(whole);
   reports::Table table;

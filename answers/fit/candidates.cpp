@@ -143,7 +143,7 @@ class Candidates {
     const CardSplit data{.data = cards_.all_by_data()};
     const auto scenario = read(way, data.overrides());
     if (scenario) add(way, data, *scenario);
-    if (scenario && found_.back().runnable) add_smaller(way, data, *scenario);
+    if (scenario && found_.back().runnable) add_leaner(way, data, *scenario);
     const auto alone = scenario ? scenario : read(way, {});
     if (!alone) return note_refusal(way);
     if (!way.splits_layers) return;
@@ -151,22 +151,21 @@ class Candidates {
       if (const auto other = read(way, split.overrides())) add(way, split, *other);
   }
 
-  /// The same with what makes its gradients smaller.
-  void add_smaller(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
-    for (const explore::FreeSettings& smaller :
-         explore::smaller_gradients_of(scenario, overrides_)) {
+  /// The same with what needs less memory and costs nothing.
+  void add_leaner(const explore::Way& way, const CardSplit& split, const Scenario& scenario) {
+    for (const explore::FreeSettings& leaner : explore::less_memory_of(scenario, overrides_)) {
       std::vector<std::string> all = split.overrides();
-      all.insert(all.end(), smaller.overrides.begin(), smaller.overrides.end());
+      all.insert(all.end(), leaner.overrides.begin(), leaner.overrides.end());
       const auto other = read(way, all);
       if (!other || !explore::runs_with(*other).runnable) continue;
       explore::Way named = way;
-      named.name += explore::parts_in_name(smaller.overrides);
-      add(named, split, *other, ways_ - 1);
+      named.name += explore::parts_in_name(leaner.overrides);
+      add(named, split, *other, ways_ - 1, leaner.frees_gpu);
     }
   }
 
   void add(const explore::Way& way, const CardSplit& split, const Scenario& scenario,
-           std::optional<std::size_t> instead_of = std::nullopt) {
+           std::optional<std::size_t> instead_of = std::nullopt, bool frees_gpu = false) {
     const bool runnable = explore::runs_with(scenario).runnable;
     for (const std::uint64_t batch : batches_for(way, scenario)) {
       Candidate& fresh = found_.emplace_back();
@@ -175,6 +174,7 @@ class Candidates {
       fresh.scenario.training.micro_batch = batch;
       fresh.way = ways_;
       fresh.instead_of = instead_of;
+      fresh.frees_gpu = frees_gpu;
       fresh.runnable = runnable;
       fresh.says_max_in_host = explore::name_path(overrides_, "strategy.weights.max_in_host");
       fresh.plans = way.plans;

@@ -18,6 +18,7 @@ struct Candidate {
   /// Of a way with parts that ask more of a user: the one whose place it takes where no micro-batch
   /// of that has room.
   std::optional<std::size_t> instead_of;
+  bool frees_gpu = false;  ///< it takes that place only where GPU memory is what is missing
   bool runnable = false;
   bool says_max_in_host = false;  ///< the user does: weights.max_in_host stays
   bool plans = false;             ///< tensor by tensor, which takes its time
@@ -33,7 +34,7 @@ struct Candidate {
 };
 
 /// Every way to train `job` in micro-batches of 1 to 32, or in the one that `overrides` say. Behind
-/// a way that people can run stands the same with explore::smaller_gradients_of, in its place.
+/// a way that people can run stands the same with each of explore::less_memory_of, in its place.
 ///   job        a scenario without strategy: model, machine, training, run
 ///   overrides  of everything that is tried
 ///   systems    as explore::ways_of has them

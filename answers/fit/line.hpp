@@ -29,6 +29,7 @@ struct Line {
   std::size_t at = 0;
   Gap gap;                       ///< above the first that has room
   std::optional<bool> has_room;  ///< whether one of them has; absent: nobody knows yet
+  bool gpu_has_room = false;     ///< for the smallest of them, of which other memory is too small
 
   bool runnable() const { return candidates.front().runnable; }
   bool plans() const { return candidates.front().plans; }
@@ -43,6 +44,11 @@ struct Line {
   /// The candidate at hand has room and trains so many tokens a second, or no more: none of the
   /// smaller ones is tried, and what is between it and the next larger one is left.
   void close_with(double tokens_per_s);
+  /// Nothing that it would change is missing.
+  void pass_all_by() {
+    has_room = false;
+    close();
+  }
   /// Another way is trained in its place: none of its micro-batches is tried.
   void give_way() {
     has_room = true;

@@ -35,10 +35,18 @@ enum class Takes { last, first };
 std::vector<const Candidate*> smallest_of(const std::vector<Candidate>& candidates, bool runnable,
                                           Takes takes) {
   std::map<std::size_t, const Candidate*> by_way;
+  std::map<std::size_t, std::size_t> before;  // of a way that is left out, the one before it
   for (const Candidate& one : candidates) {
     if (one.plans || (runnable && !one.runnable)) continue;
     if (one.instead_of && takes == Takes::first) continue;
-    if (one.instead_of) by_way.erase(*one.instead_of);
+    if (one.frees_gpu) {  // what it takes from GPU memory, another memory needs more
+      before[one.way] = *one.instead_of;
+      continue;
+    }
+    if (one.instead_of) {
+      const auto left_out = before.find(*one.instead_of);
+      by_way.erase(left_out == before.end() ? *one.instead_of : left_out->second);
+    }
     const Candidate*& smallest = by_way[one.way];
     if (!smallest || one.scenario.training.micro_batch < smallest->scenario.training.micro_batch)
       smallest = &one;

@@ -4,6 +4,7 @@
 #include "answers/plan/question.hpp"
 #include "explore/remedies/free_settings.hpp"
 #include "explore/trials/ways.hpp"
+#include "reports/result/needs.hpp"
 #include "reports/result/way.hpp"
 
 #include <algorithm>
@@ -35,6 +36,20 @@ constexpr double worth_a_setting = 1.02;
 /// Of JSON, which has no infinity.
 double bound_in(const json& value) {
   return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
+}
+
+Line line_of(std::vector<Candidate> candidates) {
+  Line line;
+  line.candidates = std::move(candidates);
+  return line;
+}
+
+/// Known of a run that lacks other memory alone.
+bool gpu_has_room(const explore::Outcome& outcome) {
+  if (!outcome.result || outcome.result->feasible()) return false;
+  const std::vector<result::TierNeed> missing = result::shortages_of(*outcome.result);
+  return std::none_of(missing.begin(), missing.end(),
+                      [](const result::TierNeed& need) { return need.tier == "gpu"; });
 }
 
 /// Two leagues: what people can run, and all.
@@ -104,7 +119,7 @@ class Search {
     found_.unanswered.clear();
     found_.left_out.clear();
     limit_.reset();
-    for (Line& line : lines_) line.at = 0, line.gap = {}, line.has_room.reset();
+    for (Line& line : lines_) line = line_of(std::move(line.candidates));
   }
 
   std::vector<Line*> league(bool runnable) {
@@ -133,6 +148,7 @@ class Search {
     const Line* base = before(line);
     if (!base) return true;
     if (base->has_room.value_or(false)) line.give_way();
+    if (line.candidates.front().frees_gpu && base->gpu_has_room) line.pass_all_by();
     return !base->open() && !base->has_room.value_or(false);
   }
 
@@ -163,6 +179,7 @@ class Search {
     for (std::size_t i = 0; i < unknown.size(); ++i) {
       Line& base = *unknown[i];
       base.has_room = outcomes[i].result && outcomes[i].result->feasible();
+      base.gpu_has_room = gpu_has_room(outcomes[i]);
       if (!*base.has_room) base.gap = {};
       if (!outcomes[i].result) add_unanswered(base.candidates.back(), outcomes[i]);
     }
@@ -339,6 +356,7 @@ class Search {
       return;
     }
     if (!outcome.result) add_unanswered(line.now(), outcome);
+    line.gpu_has_room = gpu_has_room(outcome);
     line.pass_by();
   }
 

@@ -41,26 +41,26 @@ bool is_of_deepspeed(const std::string& way) {
 
 }  // namespace
 
-std::vector<explore::FreeSettings> smaller_gradients_of(const nlohmann::json& base,
-                                                        const std::vector<std::string>& overrides,
-                                                        const std::vector<std::string>& asked) {
+std::vector<explore::FreeSettings> less_memory_of(const nlohmann::json& base,
+                                                  const std::vector<std::string>& overrides,
+                                                  const std::vector<std::string>& asked) {
   if (overrides.empty() || !is_of_deepspeed(overrides.front())) return {};
   static const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
   try {
     const description::Scenario own = scenarios::read_scenario(base, overrides, systems).scenario;
-    if (explore::runs_with(own).runnable) return explore::smaller_gradients_of(own, asked);
+    if (explore::runs_with(own).runnable) return explore::less_memory_of(own, asked);
   } catch (const description::ScenarioError&) {  // who tries it says what is wrong
   }
   return {};
 }
 
-std::vector<answer::Trial> with_smaller_gradients(const PlanQuestion& question,
-                                                  const nlohmann::json& base,
-                                                  const std::vector<answer::Trial>& trials) {
+std::vector<answer::Trial> with_less_memory(const PlanQuestion& question,
+                                            const nlohmann::json& base,
+                                            const std::vector<answer::Trial>& trials) {
   std::vector<answer::Trial> all;
   for (const answer::Trial& trial : trials)
     for (const explore::FreeSettings& smaller :
-         smaller_gradients_of(base, trial.overrides, question.overrides)) {
+         less_memory_of(base, trial.overrides, question.overrides)) {
       answer::Trial& other = all.emplace_back();
       other.words = trial.words;
       other.words.insert(std::min(other.words.find(", micro-batch"), other.words.size()),
@@ -87,7 +87,7 @@ std::vector<std::vector<answer::Trial>> changed_trials(const PlanQuestion& quest
       std::vector<answer::Trial> more = trials_of(changed, ", " + change.setting);
       std::move(more.begin(), more.end(), std::back_inserter(round));
     }
-    std::vector<answer::Trial> smaller = with_smaller_gradients(question, base, round);
+    std::vector<answer::Trial> smaller = with_less_memory(question, base, round);
     std::move(smaller.begin(), smaller.end(), std::back_inserter(round));
   }
   return rounds;

@@ -13,19 +13,19 @@ using TrialsOf = std::function<std::vector<answer::Trial>(const PlanQuestion& qu
                                                           const std::string& with)>;
 
 /// What makes the gradients of a way smaller that DeepSpeed can run, as
-/// explore::smaller_gradients_of; nothing of other ways.
+/// explore::less_memory_of; nothing of other ways.
 ///   base       what trials override
 ///   overrides  the way's, "strategy={...}" first, and all others
 ///   asked      those of the user, which stay
-std::vector<explore::FreeSettings> smaller_gradients_of(const nlohmann::json& base,
-                                                        const std::vector<std::string>& overrides,
-                                                        const std::vector<std::string>& asked);
+std::vector<explore::FreeSettings> less_memory_of(const nlohmann::json& base,
+                                                  const std::vector<std::string>& overrides,
+                                                  const std::vector<std::string>& asked);
 
-/// Of trials those that DeepSpeed can run, with each of smaller_gradients_of: what is tried where
+/// Of trials those that DeepSpeed can run, with each of less_memory_of: what is tried where
 /// such a way has no room.
-std::vector<answer::Trial> with_smaller_gradients(const PlanQuestion& question,
-                                                  const nlohmann::json& base,
-                                                  const std::vector<answer::Trial>& trials);
+std::vector<answer::Trial> with_less_memory(const PlanQuestion& question,
+                                            const nlohmann::json& base,
+                                            const std::vector<answer::Trial>& trials);
 
 /// What is tried where nothing has room: the trials of the same question with free_changes, in
 /// their rounds, and in each also those with smaller gradients.

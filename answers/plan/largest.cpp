@@ -206,8 +206,10 @@ std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string
                                  const std::string& with = "") {
   std::vector<Trial> trials;
   const std::vector<Split> splits = splits_of(question);
-  for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
+  const json base = plan_base(question, model);
+  for (const Way& way : runnable_ways(question, base, question.overrides))
     for (const Split& split : splits) {
+      if (!may_run(question, base, way, split.overrides, question.overrides)) continue;
       Trial& trial = trials.emplace_back();
       trial.words = way.name + with + split.name;
       trial.overrides = way.overrides;
@@ -230,7 +232,7 @@ struct AskedModel {
 TrainingWays all_ways(const PlanQuestion& question, const std::string& model, const json& base) {
   TrainingWays ways;
   ways.add(ways_to_train(question, model));
-  ways.add(with_smaller_gradients(question, base, ways.trials));
+  ways.add(with_less_memory(question, base, ways.trials));
   const TrialsOf with = [&](const PlanQuestion& changed, const std::string& words) {
     return ways_to_train(changed, model, words);
   };

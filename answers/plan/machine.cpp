@@ -78,10 +78,11 @@ BoxNeed need_of(const MachineQuestion& question) {
     base["machine"] = machine_of(question.list, boxes.back());
   for (const Way& way : runnable_ways(question, base, question.overrides)) {
     for (const explore::CardSplit& split : splits_of(question.list, way))
-      add_settings(question, way, split, {}, need.settings);
+      if (may_run(question, base, way, split.of_layers(), question.overrides))
+        add_settings(question, way, split, {}, need.settings);
     std::vector<std::string> all = way.overrides;
     all.insert(all.end(), question.overrides.begin(), question.overrides.end());
-    for (const auto& smaller : smaller_gradients_of(base, all, question.overrides))
+    for (const auto& smaller : less_memory_of(base, all, question.overrides))
       add_settings(question, way, {}, smaller.overrides, need.settings);
   }
   need.global_batch = question.global_batch;

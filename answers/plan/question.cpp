@@ -44,20 +44,24 @@ void add_overrides(std::vector<answer::Trial>& trials, const PlanQuestion& quest
                            question.overrides.end());
 }
 
+bool may_run(const WayOptions& options, const json& base, const Way& way,
+             const std::vector<std::string>& split, const std::vector<std::string>& overrides) {
+  if (!options.runnable) return true;
+  static const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
+  std::vector<std::string> all = way.overrides;
+  for (const auto* more : {&split, &overrides}) all.insert(all.end(), more->begin(), more->end());
+  try {
+    return explore::runs_with(scenarios::read_scenario(base, all, systems).scenario).runnable;
+  } catch (const description::ScenarioError&) {
+    return true;  // whoever simulates it says what is wrong
+  }
+}
+
 std::vector<Way> runnable_ways(const WayOptions& options, const json& base,
                                const std::vector<std::string>& overrides) {
   std::vector<Way> ways = explore::ways_of(options.systems, options.mixes, base, overrides);
   if (!options.runnable) return ways;
-  const std::vector<scenarios::SystemInfo> systems = explore::known_systems();
-  std::erase_if(ways, [&](const Way& way) {
-    std::vector<std::string> all = way.overrides;
-    all.insert(all.end(), overrides.begin(), overrides.end());
-    try {
-      return !explore::runs_with(scenarios::read_scenario(base, all, systems).scenario).runnable;
-    } catch (const description::ScenarioError&) {
-      return false;  // whoever simulates it says what is wrong
-    }
-  });
+  std::erase_if(ways, [&](const Way& way) { return !may_run(options, base, way, {}, overrides); });
   if (ways.empty())
     throw description::ScenarioError(
         {{"command line", 0, 0, "--runnable",

@@ -44,6 +44,13 @@ struct PlanQuestion : WayOptions {
 /// Told of what is looked at now: "contexts of gpt2".
 using Progress = std::function<void(const std::string& what)>;
 
+/// Whether something that people can run trains so; true without --runnable, and where the way is
+/// refused, of which whoever simulates it says what is wrong.
+///   split      what it sets of `parallel`
+///   overrides  the user's
+bool may_run(const WayOptions& options, const nlohmann::json& base, const explore::Way& way,
+             const std::vector<std::string>& split, const std::vector<std::string>& overrides);
+
 /// Of ways that overrides make the same the first; without those that no maintained program trains,
 /// where `options` ask for that.
 ///   base       a scenario that names a machine; how its parts differ from those of a way decides

@@ -58,8 +58,10 @@ std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& mo
                              const std::string& with = "") {
   std::vector<Trial> trials;
   const std::vector<Split> splits = splits_of(question);
-  for (const Way& way : runnable_ways(question, plan_base(question, model), question.overrides))
-    for (const Split& split : splits)
+  const json base = plan_base(question, model);
+  for (const Way& way : runnable_ways(question, base, question.overrides))
+    for (const Split& split : splits) {
+      if (!may_run(question, base, way, split.overrides, question.overrides)) continue;
       for (const BatchSplit& batch : batches_of(question, split.data)) {
         Trial& trial = trials.emplace_back();
         trial.words = way.name + with + split.name + batch.name;
@@ -67,6 +69,7 @@ std::vector<Trial> trials_of(const PlanQuestion& question, const std::string& mo
         for (const auto* more : {&split.overrides, &batch.overrides})
           trial.overrides.insert(trial.overrides.end(), more->begin(), more->end());
       }
+    }
   if (trials.empty())
     throw description::ScenarioError(
         {{"command line", 0, 0, "--global-batch",
@@ -94,7 +97,7 @@ void add_smaller(const explore::Backend& backend, const PlanQuestion& question, 
   for (const Trial& trial : answer.trials)
     if (!have_room.contains(way_of(trial)))
       without.push_back({trial.words, trial.overrides, std::nullopt, ""});
-  std::vector<Trial> trials = with_smaller_gradients(question, base, without);
+  std::vector<Trial> trials = with_less_memory(question, base, without);
   if (trials.empty()) return;
   try_fastest(backend, base, trials, 1, answer.counts);
   std::copy_if(trials.begin(), trials.end(), std::back_inserter(answer.trials), may_have_room);

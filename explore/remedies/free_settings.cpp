@@ -113,20 +113,49 @@ std::optional<FreeSettings> pageable_gradients_of(const description::Scenario& s
                       "DeepSpeed's offload_optimizer.pin_memory false"};
 }
 
+std::optional<FreeSettings> checkpoints_in_host_of(const description::Scenario& scenario,
+                                                   const std::vector<std::string>& overrides) {
+  if (scenario.strategy.activations.policy != description::ActivationPolicy::checkpoint_gpu ||
+      name_path(overrides, "strategy.activations") ||
+      name_path(overrides, "strategy.activations.policy"))
+    return std::nullopt;
+  return FreeSettings{"strategy.activations.policy checkpoint_host",
+                      {"strategy.activations.policy=checkpoint_host"},
+                      "DeepSpeed's cpu_checkpointing, Unsloth's or torchtune's",
+                      true};
+}
+
+namespace {
+
+/// `first` and `more` together.
+FreeSettings both(const FreeSettings& first, const FreeSettings& more) {
+  FreeSettings settings = first;
+  settings.words += " and " + more.words;
+  settings.such_as += " and " + more.such_as;
+  settings.frees_gpu = first.frees_gpu || more.frees_gpu;
+  settings.overrides.insert(settings.overrides.end(), more.overrides.begin(), more.overrides.end());
+  return settings;
+}
+
+}  // namespace
+
 std::vector<FreeSettings> smaller_gradients_of(const description::Scenario& scenario,
                                                const std::vector<std::string>& overrides) {
   std::vector<FreeSettings> all;
   if (description::has_adapters(scenario.training.method)) return all;
   if (auto narrow = narrow_gradients_of(scenario, overrides)) all.push_back(std::move(*narrow));
   auto pageable = pageable_gradients_of(scenario, overrides);
-  if (pageable && !all.empty()) {
-    const FreeSettings& narrow = all.back();
-    pageable->words = narrow.words + " and " + pageable->words;
-    pageable->such_as = narrow.such_as + " and " + pageable->such_as;
-    pageable->overrides.insert(pageable->overrides.begin(), narrow.overrides.begin(),
-                               narrow.overrides.end());
-  }
-  if (pageable) all.push_back(std::move(*pageable));
+  if (pageable) all.push_back(all.empty() ? *pageable : both(all.back(), *pageable));
+  return all;
+}
+
+std::vector<FreeSettings> less_memory_of(const description::Scenario& scenario,
+                                         const std::vector<std::string>& overrides) {
+  std::vector<FreeSettings> all = smaller_gradients_of(scenario, overrides);
+  const auto checkpoints = checkpoints_in_host_of(scenario, overrides);
+  if (!checkpoints) return all;
+  if (!all.empty()) all.push_back(both(all.back(), *checkpoints));
+  all.insert(all.begin(), *checkpoints);
   return all;
 }
 

@@ -14,6 +14,7 @@ struct FreeSettings {
   std::string words;                   ///< "training.loss fused and training.fused_kernels true"
   std::vector<std::string> overrides;  ///< the same as "path=value"
   std::string such_as;                 ///< who has them: "Liger Kernel's"
+  bool frees_gpu = false;              ///< GPU memory, at the cost of host memory
 };
 
 /// What a trainer has from Liger Kernel: a loss that never holds whole logits, and kernels that
@@ -44,6 +45,16 @@ std::optional<FreeSettings> pageable_gradients_of(const description::Scenario& s
 /// as pageable_gradients_of as well. None of adapters, whose gradients are small.
 std::vector<FreeSettings> smaller_gradients_of(const description::Scenario& scenario,
                                                const std::vector<std::string>& overrides = {});
+
+/// Inputs of blocks that wait in host memory for backward, in place of GPU memory; nothing where they
+/// do, where blocks do not run again, or the user says what happens to activations.
+std::optional<FreeSettings> checkpoints_in_host_of(const description::Scenario& scenario,
+                                                   const std::vector<std::string>& overrides = {});
+
+/// What is tried in place of a way that has no room, in this order: as checkpoints_in_host_of; each
+/// of smaller_gradients_of; the last of these with such checkpoints too.
+std::vector<FreeSettings> less_memory_of(const description::Scenario& scenario,
+                                         const std::vector<std::string>& overrides = {});
 
 /// Whether one of them sets the path.
 bool name_path(const std::vector<std::string>& overrides, const std::string& path);

@@ -91,6 +91,17 @@ bool DeepSpeedKeys::is_list(const std::string& pointer, const json& value) {
   return true;
 }
 
+namespace {
+
+/// Of those that no model of pydantic reads.
+///   Source  DeepSpeed, runtime/config.py, _batch_assertion
+bool is_batch_size(const std::string& pointer) {
+  return pointer == "/train_batch_size" || pointer == "/train_micro_batch_size_per_gpu" ||
+         pointer == "/gradient_accumulation_steps";
+}
+
+}  // namespace
+
 std::optional<std::uint64_t> DeepSpeedKeys::count(std::string pointer,
                                                   std::optional<std::uint64_t> automatic) {
   const json* value = find(pointer);
@@ -102,6 +113,11 @@ std::optional<std::uint64_t> DeepSpeedKeys::count(std::string pointer,
   }
   if (is_list(pointer, *value)) return std::nullopt;
   double number = value->is_number() ? value->get<double>() : -1;
+  if (value->is_string() && is_batch_size(pointer)) {
+    complain(pointer, written(*value) + " is a string, at whose comparison with 0 DeepSpeed stops",
+             "write the number without quotes");
+    return std::nullopt;
+  }
   if (value->is_string()) {  // pydantic reads "4" too
     const std::string text = value->get<std::string>();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -21,6 +21,9 @@ struct DeepSpeedVersion {
   /// gradient_clipping is 1 where a file does not say.
   ///   Source  DeepSpeed pull request 8068, first released in 0.19.3
   bool clips_by_default() const { return at_least(19, 3); }
+  /// Its sections fp16 and bf16 refuse keys that it does not know, as zero_optimization always did.
+  ///   Source  DeepSpeed pull request 6976, first released in 0.17.1; runtime/config_utils.py
+  bool refuses_unknown_precision() const { return at_least(17, 1); }
   bool at_least(int of_minor, int of_patch) const {
     return minor > of_minor || (minor == of_minor && patch >= of_patch);
   }

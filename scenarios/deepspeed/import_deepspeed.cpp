@@ -50,8 +50,11 @@ std::string unknown_section(const std::string& pointer) {
 }
 
 /// That DeepSpeed does not know a key or, with all that it holds, a section.
-std::string unknown_to_deepspeed(const std::string& path, bool is_section) {
-  const bool refused = path.starts_with("zero_optimization.");
+std::string unknown_to_deepspeed(const std::string& path, bool is_section,
+                                 const DeepSpeedVersion& version) {
+  const bool of_precision = path.starts_with("fp16.") || path.starts_with("bf16.");
+  const bool refused = path.starts_with("zero_optimization.") ||
+                       (of_precision && version.refuses_unknown_precision());
   const std::string words = remark_on(path).words;
   const char* what =
       is_section ? (refused ? "no section of DeepSpeed's, which refuses it; here all of it is "
@@ -314,7 +317,7 @@ class Import {
     std::vector<std::string> quiet, said, sections;
     for (const std::string& pointer : keys_.unread()) {
       if (const std::string section = unknown_section(pointer); !section.empty()) {
-        const std::string text = unknown_to_deepspeed(dotted(section), true);
+        const std::string text = unknown_to_deepspeed(dotted(section), true, imported_.version);
         if (std::find(sections.begin(), sections.end(), text) == sections.end())
           sections.push_back(text);
         continue;
@@ -330,7 +333,7 @@ class Import {
         said.push_back(remark.words);
         note(path + ": " + remark.words);
       } else if (remark.kind == KeyRemark::Kind::unknown) {
-        note(unknown_to_deepspeed(path, false));
+        note(unknown_to_deepspeed(path, false, imported_.version));
       } else {
         quiet.push_back(path);
       }

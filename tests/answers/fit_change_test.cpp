@@ -375,6 +375,11 @@ TEST(FitChange, MovesCheckpointsOrSplitsSamplesBeforeItSellsALargerCard) {
   question.context = 65536;
   question.runnable = true;
   question.overrides = {"training.method=qlora", "training.loss=fused"};
+  const FitAnswer moved = fit(sim(), question);
+  ASSERT_TRUE(moved.runnable);
+  EXPECT_EQ(moved.runnable->scenario.at("/strategy/activations/policy"_json_pointer),
+            "checkpoint_host");
+  question.overrides.emplace_back("strategy.activations.policy=checkpoint_gpu");
   const FitAnswer answer = fit(sim(), question);
   EXPECT_FALSE(answer.fits);
   ASSERT_TRUE(answer.change && answer.change->tokens_per_s);
@@ -392,6 +397,25 @@ TEST(FitChange, MovesCheckpointsOrSplitsSamplesBeforeItSellsALargerCard) {
   const FitAnswer kept = fit(sim(), question);
   ASSERT_TRUE(!kept.fits && kept.change);
   EXPECT_GT(kept.change->price_usd, kept.price_usd);
+}
+
+// A slower way that has room is no reason to leave out one that has it with checkpoints in host
+// memory; and where other memory is missing, they are not tried.
+TEST(FitChange, TriesCheckpointsInHostMemoryBesideASlowerWayThatFits) {
+  FitQuestion question = about("qwen3.5-122b-a10b", {"4090x2", "512G", "2Tx2"});
+  question.context = 32768;
+  question.systems = {"resident", "zero_offload"};
+  question.overrides = {"training.method=lora", "training.loss=fused",
+                        "training.fused_kernels=true"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable);
+  EXPECT_EQ(answer.runnable->scenario.at("/strategy/system"_json_pointer), "zero_offload");
+  EXPECT_EQ(answer.runnable->scenario.at("/strategy/activations/policy"_json_pointer),
+            "checkpoint_host");
+  question.overrides.emplace_back("strategy.activations.policy=checkpoint_gpu");
+  const FitAnswer kept = fit(sim(), question);
+  ASSERT_TRUE(kept.runnable);
+  EXPECT_LT(5 * kept.runnable->tokens_per_s, answer.runnable->tokens_per_s);
 }
 
 }  // namespace

@@ -95,6 +95,28 @@ TEST(PlanSettings, NarrowsGradientsWhereDeepSpeedsOwnHaveNoRoom) {
   ASSERT_TRUE(found.deepspeed);
 }
 
+// Cards that cut layers do it too, four times as slowly and with nothing that people can run.
+TEST(PlanSettings, TakesCheckpointsInHostMemoryAndOnlySplitsThatPeopleCanRun) {
+  PlanQuestion question;
+  question.machine = "lohan_4090x2";
+  question.models = {"qwen3-32b"};
+  question.systems = {"zero_offload", "zero_infinity"};
+  question.sequence = 32768;
+  question.batches = {1};
+  question.overrides = {"training.method=lora", "training.loss=fused",
+                        "training.fused_kernels=true"};
+  question.runnable = true;
+  const answer::BestSettings found = settings(sim(), question, question.models.front(), {});
+  ASSERT_TRUE(found.best_trial() && found.deepspeed);
+  EXPECT_EQ(found.best_trial()->words,
+            "zero_offload + activations.policy checkpoint_host, micro-batch 1");
+  EXPECT_TRUE(found.deepspeed->is_best);
+  for (const Trial& trial : found.trials)
+    if (trial.fits()) {
+      EXPECT_TRUE(trial.result->runs_with->runnable) << trial.words;
+    }
+}
+
 // Slideformer has no maintained program either: what people could run is left out, not refused.
 TEST(PlanMachine, BuysACheaperBoxWhereAMicroBatchBetweenPowersOfTwoIsEnough) {
   LONG_TEST();

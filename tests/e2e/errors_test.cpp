@@ -162,6 +162,17 @@ TEST(ErrorsOfAFile, PointIntoBrokenJson) {
   EXPECT_THAT(ended.err, StartsWith("broken.json:3:3: not JSON"));
 }
 
+// What simulate would say of it, as soon as somebody looks at it.
+TEST(ErrorsOfAMachine, AreThoseOfEveryVerbThatUsesIt) {
+  const Workplace place;
+  place.write("mine.json", R"({"name": "mine", "extends": "gaming_4090",
+    "host": {"memory": "900 TiB"}})");
+  const Ended ended = shell(place, "spillway machine mine.json");
+  EXPECT_EQ(ended.exit, 2);
+  EXPECT_THAT(ended.err, StartsWith("mine.json: host.memory: "));
+  EXPECT_EQ(ended.out, "");
+}
+
 TEST(ErrorsOfAComparison, NameEachFilesFaultsOnce) {
   const Workplace place;
   place.write("bad.json", R"({"model": "gpt2", "machine": "gaming_4090", "traning": {}})");

@@ -266,5 +266,20 @@ TEST(ImportDeepSpeed, MissesNoBatchThatTheTrainerFillsIn) {
               AllOf(Contains(HasSubstr("\"auto\" follows the trainer's arguments")), Not(neither)));
 }
 
+// Its sections of precisions became models of pydantic that refuse what they do not know.
+TEST(ImportDeepSpeed, SaysWhichVersionsRefuseAnUnknownKeyOfAPrecision) {
+  const char* const misspelt = R"({"bf16": {"enable": true}, "fp16": {"loss_scale_windw": 2}})";
+  const auto newer = notes(misspelt);
+  EXPECT_THAT(newer, Contains(HasSubstr("bf16.enable: no key of DeepSpeed's, which refuses it")));
+  EXPECT_THAT(newer, Contains(HasSubstr("fp16.loss_scale_windw: no key of DeepSpeed's, which")));
+  const auto older = notes(misspelt, "0.16");
+  EXPECT_THAT(older, Contains(HasSubstr("bf16.enable: no key of DeepSpeed's, ignored")));
+}
+
+TEST(ImportDeepSpeed, RefusesABatchSizeInQuotes) {
+  EXPECT_THAT(complaints_of([] { import(R"({"train_micro_batch_size_per_gpu": "4"})"); }),
+              HasSubstr("train_micro_batch_size_per_gpu: \"4\" is a string"));
+}
+
 }  // namespace
 }  // namespace spillway::scenarios::deepspeed_unsaid_test
