@@ -41,7 +41,8 @@ struct BoxNeed {
 };
 
 /// Bounds of boxes under each setting, in closed form once a box of its shape was counted: boxes
-/// have one shape when their machines differ in rates, sizes and prices only.
+/// have one shape when their machines differ in rates, sizes and prices only, and where a setting's
+/// pipeline is cut by time in none of the GPU.
 class BoxBounds {
  public:
   /// Keeps references to both.
@@ -64,8 +65,9 @@ class BoxBounds {
     std::optional<strategies::Mandatory> mandatory;
     double tokens = 0;  ///< of a step
   };
-  Group& group(std::size_t setting, const std::string& shape, const scenarios::Box& box,
-               const nlohmann::json& machine);
+  Group make_group(std::size_t setting, const scenarios::Box& box, const nlohmann::json& machine);
+  Group& group(std::size_t setting, const scenarios::Box& box, const nlohmann::json& written,
+               const description::MachineFile& machine);
   double most_tokens_per_day(Group& group, const description::MachineFile& machine) const;
 
   const scenarios::PriceList& list_;
