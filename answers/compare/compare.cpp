@@ -108,6 +108,14 @@ void add_systems(const CompareQuestion& question, const std::vector<std::string>
     ways.back().name = system;
   }
   for (explore::Way& way : other_ways(question, file)) ways.push_back(std::move(way));
+  for (const std::string& name : systems)
+    if (const strategies::System* system = strategies::find_system(name))
+      for (explore::Way& way : explore::chosen_ways(*system)) ways.push_back(std::move(way));
+  const std::string stem = std::filesystem::path(file).stem().string();
+  const auto label_of = [&](const std::string& way) {
+    return question.scenarios.size() > 1 ? stem + " " + way : way;
+  };
+  const std::size_t first = field.entries.size();
   std::vector<Complaint> refused;
   std::vector<answer::LeftOut> left_out;
   bool any = false;
@@ -115,12 +123,19 @@ void add_systems(const CompareQuestion& question, const std::vector<std::string>
     // the parts of one system mean nothing to another: only the name is kept
     std::vector<std::string> overrides = way.overrides;
     overrides.insert(overrides.end(), question.overrides.begin(), question.overrides.end());
-    const std::string stem = std::filesystem::path(file).stem().string();
-    const std::string label = question.scenarios.size() > 1 ? stem + " " + way.name : way.name;
+    const std::string label = label_of(way.name);
     try {
-      field.entries.push_back({label, read(file, overrides, field)});
+      Entry entry{label, read(file, overrides, field)};
+      if (!way.beside.empty()) entry.beside = label_of(way.beside);
+      const auto is_same = [&](const Entry& one) {
+        return nlohmann::json(one.scenario) == nlohmann::json(entry.scenario);
+      };
+      const auto begin = field.entries.begin() + static_cast<std::ptrdiff_t>(first);
+      if (!way.beside.empty() && std::any_of(begin, field.entries.end(), is_same)) continue;
+      field.entries.push_back(std::move(entry));
       any = true;
     } catch (const description::ScenarioError& error) {
+      if (!way.beside.empty()) continue;
       const auto& all = error.complaints();
       refused.insert(refused.end(), all.begin(), all.end());
       left_out.push_back({label, reason_of(all.front())});
@@ -206,6 +221,31 @@ std::vector<std::string> old_prices_among(const std::vector<Entry>& entries,
 
 }  // namespace
 
+namespace {
+
+double tokens_of(const explore::Outcome& outcome) {
+  return outcome.result && outcome.result->feasible() ? outcome.result->tokens_per_s : 0;
+}
+
+/// By entry: of those that differ in what a system's own search chooses, all but the fastest, which
+/// has to be faster than the system as it stands.
+std::vector<bool> beaten(const std::vector<Entry>& entries,
+                         const std::vector<explore::Outcome>& outcomes) {
+  std::map<std::string, std::size_t> fastest;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Entry& entry = entries[i];
+    const auto [best, fresh] =
+        fastest.try_emplace(entry.beside.empty() ? entry.label : entry.beside, i);
+    if (!fresh && tokens_of(outcomes[i]) > tokens_of(outcomes[best->second])) best->second = i;
+  }
+  std::vector<bool> all;
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    all.push_back(!entries[i].beside.empty() && fastest.at(entries[i].beside) != i);
+  return all;
+}
+
+}  // namespace
+
 answer::Comparison compare(const explore::Backend& backend, Field field,
                            const CompareEffort& effort) {
   std::vector<description::Scenario> scenarios;
@@ -219,7 +259,9 @@ answer::Comparison compare(const explore::Backend& backend, Field field,
   answer::Comparison comparison;
   comparison.left_out = std::move(field.left_out);
   std::vector<Entry> kept;
+  const std::vector<bool> left_out = beaten(field.entries, outcomes);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (left_out[i]) continue;
     if (!any && !outcomes[i].complaints.empty())
       throw description::ScenarioError(std::move(outcomes[i].complaints));
     const std::size_t before = comparison.runs.size();

@@ -20,6 +20,9 @@ struct CompareQuestion {
 struct Entry {
   std::string label;
   description::Scenario scenario;
+  /// The label of the entry that differs in what the system's own search chooses alone: of these
+  /// the fastest takes part. "": it is none of these.
+  std::string beside{};
 };
 
 /// What will run, and whom the box or the training rules out.

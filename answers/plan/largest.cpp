@@ -207,7 +207,8 @@ std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string
   std::vector<Trial> trials;
   const std::vector<Split> splits = splits_of(question);
   const json base = plan_base(question, model);
-  for (const Way& way : runnable_ways(question, base, question.overrides))
+  for (const Way& way : runnable_ways(question, base, question.overrides)) {
+    if (!way.beside.empty()) continue;  // no larger model fits for it
     for (const Split& split : splits) {
       if (!may_run(question, base, way, split.overrides, question.overrides)) continue;
       Trial& trial = trials.emplace_back();
@@ -217,6 +218,7 @@ std::vector<Trial> ways_to_train(const PlanQuestion& question, const std::string
       trial.overrides.push_back(
           fmt::format("training.gradient_accumulation={}", question.accumulations.front()));
     }
+  }
   add_overrides(trials, question);
   return trials;
 }

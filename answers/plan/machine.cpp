@@ -77,6 +77,7 @@ BoxNeed need_of(const MachineQuestion& question) {
   if (const auto boxes = boxes_of(question.list); !boxes.empty())
     base["machine"] = machine_of(question.list, boxes.back());
   for (const Way& way : runnable_ways(question, base, question.overrides)) {
+    if (!way.beside.empty()) continue;  // a box is searched with each system as it stands
     for (const explore::CardSplit& split : splits_of(question.list, way))
       if (may_run(question, base, way, split.of_layers(), question.overrides))
         add_settings(question, way, split, {}, need.settings);

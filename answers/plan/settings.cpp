@@ -5,6 +5,7 @@
 #include "answers/plan/changed.hpp"
 #include "answers/plan/deepspeed.hpp"
 #include "answers/simulate/simulate.hpp"
+#include "explore/outcome/started_today.hpp"
 #include "explore/remedies/faster_settings.hpp"
 
 #include <fmt/format.h>
@@ -50,6 +51,30 @@ void drop_refused_splits(std::vector<Trial>& trials) {
                        trial.words.find(", expert ") != std::string::npos;
     return split && trial.refused;
   });
+}
+
+/// Of what a system's own search chooses the fastest stays, where that is faster than the system as
+/// it stands.
+void drop_other_choices(std::vector<Trial>& trials) {
+  for (const strategies::System& system : strategies::catalogue()) {
+    std::set<std::string> chosen;
+    for (const Way& way : explore::chosen_ways(system)) chosen.insert(way.overrides.front());
+    if (chosen.empty()) continue;
+    std::string kept;
+    double most = 0;
+    const std::string own = explore::started_today(system);
+    for (const Trial& trial : trials) {
+      const std::string& way = trial.overrides.front();
+      if (!trial.fits() || (way != own && !chosen.contains(way))) continue;
+      if (trial.result->tokens_per_s <= most) continue;
+      most = trial.result->tokens_per_s;
+      kept = way;
+    }
+    std::erase_if(trials, [&](const Trial& trial) {
+      const std::string& way = trial.overrides.front();
+      return chosen.contains(way) && way != kept;
+    });
+  }
 }
 
 /// Every way on every split of the cards and of the samples.
@@ -179,6 +204,7 @@ BestSettings settings(const explore::Backend& backend, const PlanQuestion& quest
   add_changed(backend, question, base, answer);
   if (question.any_batch()) try_between(backend, base, answer.trials, answer.counts);
   drop_refused_splits(answer.trials);
+  drop_other_choices(answer.trials);
   find_needs(backend, base, answer.trials);
   if (const Trial* best = explore::fastest(answer.trials)) {
     answer.best = static_cast<std::uint64_t>(best - answer.trials.data());

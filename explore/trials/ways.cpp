@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -56,6 +57,7 @@ void add_ways(const strategies::System& system, std::vector<Way>& ways) {
     ways.push_back({name + form->name,
                     {started_today(system, json::parse(form->parts)),
                      fmt::format("parallel.zero_stage={}", form->zero_stage)}});
+  for (Way& way : chosen_ways(system)) ways.push_back(std::move(way));
   if (!own_loop) return;
   for (const auto& [with, chosen] : {std::pair{result::with_recomputation, "recompute"},
                                      std::pair{result::with_offloading, "offload"}})
@@ -119,6 +121,33 @@ std::vector<std::string> shipped_mixes() {
 }
 
 }  // namespace
+
+std::vector<Way> chosen_ways(const strategies::System& system) {
+  std::vector<json> all = {json::object()};
+  for (const strategies::Choice& choice : system.choices) {
+    std::vector<json> longer;
+    for (const json& parts : all)
+      for (const double value : choice.values) {
+        longer.push_back(parts);
+        json& chosen = longer.back()[choice.part][choice.key] = value;
+        if (value == std::floor(value))
+          chosen = static_cast<std::uint64_t>(value);  // "1", not "1.0"
+      }
+    all = std::move(longer);
+  }
+  std::vector<Way> ways;
+  const json defaults = system.defaults();
+  for (const json& parts : all) {
+    json merged = defaults;
+    merged.merge_patch(parts);
+    if (merged == defaults) continue;  // numbers compare by value
+    Way way{system.name, {started_today(system, parts)}};
+    way.beside = system.name;
+    add_parts(parts, "", way.name);
+    ways.push_back(std::move(way));
+  }
+  return ways;
+}
 
 std::string parts_in_name(const std::vector<std::string>& overrides) {
   std::string name;

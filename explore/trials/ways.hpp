@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenarios/description/errors.hpp"
+#include "strategies/systems/catalogue.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -15,13 +16,16 @@ struct Way {
   std::vector<std::string> overrides;
   bool plans = false;          ///< tensor by tensor for one box: that takes its time
   bool splits_layers = false;  ///< a loop of one's own, all on the GPUs: they may share layers too
+  /// The way that is the same but for what the system's own search chooses (System::choices): of
+  /// these only the fastest matters. "": it is none of these.
+  std::string beside{};
 };
 
 /// The systems that are asked for; without any, all of the catalogue whose updates come in time.
 /// What keeps everything on the GPU has three ways: blocks keep what backward needs, or compute it
 /// again, or what they keep waits in host memory; what has another form (strategies::Form) has that
-/// too. Then the mixes that are asked for; without any
-/// and without systems, those that ship.
+/// too, and what searches for some of its settings (System::choices) has chosen_ways. Then the
+/// mixes that are asked for; without any and without systems, those that ship.
 ///   systems  names
 ///   mixes    files or names of scenarios/examples; "none": no mixes
 ///   Throws   ScenarioError: systems that the catalogue lacks; a mix that cannot be read or has no
@@ -37,6 +41,9 @@ std::vector<Way> ways_of(const std::vector<std::string>& systems,
 std::vector<Way> ways_of(const std::vector<std::string>& systems,
                          const std::vector<std::string>& mixes, const nlohmann::json& job,
                          const std::vector<std::string>& overrides);
+
+/// A system with each combination of what its own search chooses, but for its defaults.
+std::vector<Way> chosen_ways(const strategies::System& system);
 
 /// What overrides of a strategy swap, behind the name of a way: " + gradients.accumulation fp16".
 std::string parts_in_name(const std::vector<std::string>& overrides);

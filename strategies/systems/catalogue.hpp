@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace spillway::strategies {
 
@@ -23,6 +24,13 @@ struct Form {
   unsigned zero_stage = 3;   ///< parallel.zero_stage
 };
 
+/// A setting that a system's own search chooses for its job, where a scenario has to say it.
+struct Choice {
+  const char* part = "";         ///< of `strategy`: "optimizer"
+  const char* key = "";          ///< "delayed_share"
+  std::vector<double> values{};  ///< that are tried
+};
+
 /// One system: a schedule over parts, from one paper. Adding one is its file in systems/, its test
 /// and its name in the catalogue.
 struct System {
@@ -39,6 +47,7 @@ struct System {
   /// What it does differs by the version of its program, each a preset that ships; the defaults are
   /// of none of them.
   bool has_versions = false;
+  std::vector<Choice> choices{};
 };
 
 /// All systems, in the order of their papers.

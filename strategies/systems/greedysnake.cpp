@@ -10,7 +10,10 @@ namespace spillway::strategies {
 ///   Known     the abstract alone. 'Assumed': where checkpoints and gradients wait; that the head
 ///             runs forward and backward of each micro-batch in turn; that the last sub-groups are
 ///             the delayed ones, a fifth of them where a scenario says nothing, where the paper's
-///             linear program chooses the shares
+///             linear program chooses the shares: of the update that is late, and of states that
+///             stay in host memory. `choices` stand for it: no delay, half and all of the update,
+///             of which a step hides as much as its forward leaves room for, and states on drives
+///             by quarters
 ///   Source    GreedySnake (arXiv 2512.17570)
 System greedysnake() {
   System system;
@@ -41,6 +44,8 @@ System greedysnake() {
     strategy.optimizer.delayed_share = 0.2;
     return strategy;
   };
+  system.choices = {{"optimizer", "ssd_share", {1, 0.75, 0.5, 0.25, 0}},
+                    {"optimizer", "delayed_share", {0, 0.5, 1}}};
   return system;
 }
 

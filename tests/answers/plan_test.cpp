@@ -3,6 +3,7 @@
 #include "answers/plan/largest.hpp"
 #include "answers/plan/machine.hpp"
 #include "answers/plan/settings.hpp"
+#include "scenarios/description/data_files.hpp"
 #include "tests/answers/simulator.hpp"
 #include "tests/long_test.hpp"
 
@@ -199,6 +200,43 @@ TEST(PlanSettings, TriesEverySplitOfTheCards) {
   std::vector<std::string> words;
   for (const Trial& trial : found.trials) words.push_back(trial.words);
   EXPECT_THAT(words, testing::Contains("resident, tensor 2, pipeline 4, micro-batch 4"));
+}
+
+// Half of the states in host memory, half of the drive's traffic.
+TEST(PlanSettings, SearchesForWhatASystemsOwnSearchChooses) {
+  PlanQuestion question;
+  question.machine = "gaming_4090";
+  question.models = {"llama-3.2-1b"};
+  question.systems = {"greedysnake"};
+  question.batches = {1};
+  question.accumulations = {8};
+  const answer::BestSettings found = settings(sim(), question, question.models.front(), {});
+  ASSERT_EQ(found.trials.size(), 2u);  // as it stands, and the fastest of the others
+  EXPECT_EQ(found.trials[0].words, "greedysnake, micro-batch 1 x 8");
+  ASSERT_EQ(found.best, 1u);
+  EXPECT_THAT(found.trials[1].words, HasSubstr(" + optimizer.ssd_share 0"));
+  ASSERT_TRUE(found.trials[0].fits());
+  EXPECT_GT(found.trials[1].result->tokens_per_s, 1.2 * found.trials[0].result->tokens_per_s);
+}
+
+TEST(Compare, ShowsTheFastestThatASystemsOwnSearchChooses) {
+  const auto labels_with = [](const std::vector<std::string>& more) {
+    CompareQuestion question;
+    question.scenarios = {description::data_root() /
+                          "scenarios/examples/systems_2026/greedysnake.json"};
+    question.systems = {"zero_infinity", "greedysnake"};
+    question.overrides = {"model=gpt2"};
+    question.overrides.insert(question.overrides.end(), more.begin(), more.end());
+    std::vector<std::string> labels;
+    for (const answer::Compared& run : compare(sim(), field_of(question), {}).runs)
+      labels.push_back(run.label);
+    return labels;
+  };
+  EXPECT_THAT(labels_with({}), ElementsAre("zero_infinity", "greedysnake",
+                                           testing::StartsWith("greedysnake + optimizer.")));
+  EXPECT_THAT(labels_with({"strategy.optimizer.delayed_share=0", "strategy.optimizer.ssd_share=1",
+                           "strategy.micro_batches=by_layer"}),
+              ElementsAre("zero_infinity", "greedysnake"));
 }
 
 // What costs nothing is what the answer's own scenario has with it.

@@ -41,6 +41,23 @@ TEST(Ways, AreThreeWhereTheTrainerChoosesWhatBackwardFinds) {
                   "zero_offload", "zero_offload with weights on the GPU (ZeRO-2)"));
 }
 
+TEST(Ways, AreThoseThatASystemsOwnSearchChoosesAmong) {
+  const std::vector<Way> ways = ways_of({"greedysnake"}, {});
+  // five shares on drives by three late ones, and its own of 1 and 0.2
+  ASSERT_EQ(ways.size(), 5u * 3 + 1);
+  EXPECT_EQ(ways.front().name, "greedysnake");
+  EXPECT_EQ(ways.front().beside, "");
+  EXPECT_THAT(names_of(ways), testing::Contains("greedysnake + optimizer.delayed_share 1 + "
+                                                "optimizer.ssd_share 0.5"));
+  for (std::size_t i = 1; i < ways.size(); ++i) EXPECT_EQ(ways[i].beside, "greedysnake");
+  const json job = {{"model", "gpt2"}, {"machine", "gaming_4090"}};
+  EXPECT_EQ(ways_of({"greedysnake"}, {}, job, {"strategy.optimizer.delayed_share=0.3"}).size(), 5u);
+  EXPECT_EQ(ways_of({"greedysnake"}, {}, job,
+                    {"strategy.optimizer.delayed_share=0", "strategy.optimizer.ssd_share=1"})
+                .size(),
+            1u);
+}
+
 TEST(Ways, ThatOverridesMakeTheSameAreOne) {
   const auto all =
       ElementsAre("resident", "resident with recomputation", "resident with activation offloading");
