@@ -4,7 +4,6 @@
 #include "answers/plan/question.hpp"
 #include "explore/remedies/free_settings.hpp"
 #include "explore/trials/ways.hpp"
-#include "reports/result/needs.hpp"
 #include "reports/result/way.hpp"
 
 #include <algorithm>
@@ -44,12 +43,9 @@ Line line_of(std::vector<Candidate> candidates) {
   return line;
 }
 
-/// Known of a run that lacks other memory alone.
+/// Known of a run that finds no room in another memory first.
 bool gpu_has_room(const explore::Outcome& outcome) {
-  if (!outcome.result || outcome.result->feasible()) return false;
-  const std::vector<result::TierNeed> missing = result::shortages_of(*outcome.result);
-  return std::none_of(missing.begin(), missing.end(),
-                      [](const result::TierNeed& need) { return need.tier == "gpu"; });
+  return outcome.result && outcome.result->infeasible && outcome.result->infeasible->tier != "gpu";
 }
 
 /// Two leagues: what people can run, and all.

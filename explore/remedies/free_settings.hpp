@@ -46,8 +46,8 @@ std::optional<FreeSettings> pageable_gradients_of(const description::Scenario& s
 std::vector<FreeSettings> smaller_gradients_of(const description::Scenario& scenario,
                                                const std::vector<std::string>& overrides = {});
 
-/// Inputs of blocks that wait in host memory for backward, in place of GPU memory; nothing where they
-/// do, where blocks do not run again, or the user says what happens to activations.
+/// Inputs of blocks that wait in host memory for backward, in place of GPU memory; nothing where
+/// they do, where blocks do not run again, or the user says what happens to activations.
 std::optional<FreeSettings> checkpoints_in_host_of(const description::Scenario& scenario,
                                                    const std::vector<std::string>& overrides = {});
 

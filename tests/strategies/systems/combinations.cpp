@@ -12,8 +12,8 @@ namespace {
 using namespace description;
 
 template <class E>
-Choice named(const char* path) {
-  Choice part{path, {}};
+PartChoice named(const char* path) {
+  PartChoice part{path, {}};
   for (const std::string_view name : names_of<E>) part.values.emplace_back(name);
   return part;
 }
@@ -23,7 +23,7 @@ const std::vector<std::string>& either() {
   return values;
 }
 
-std::vector<Choice> newer_parts() {
+std::vector<PartChoice> newer_parts() {
   return {
       {"strategy.optimizer.ssd_share", {"0", "0.5"}},
       {"strategy.optimizer.delayed_share", {"0.5"}},
@@ -39,7 +39,7 @@ std::vector<Choice> newer_parts() {
   };
 }
 
-std::vector<Choice> parts_of_strategy() {
+std::vector<PartChoice> parts_of_strategy() {
   return {
       named<Home>("strategy.weights.home"),
       named<PoolKind>("strategy.weights.pool"),
@@ -102,7 +102,7 @@ std::vector<Choice> parts_of_strategy() {
   };
 }
 
-std::vector<Choice> parts_of_training() {
+std::vector<PartChoice> parts_of_training() {
   return {
       named<Precision>("training.precision"),
       named<OptimizerKind>("training.optimizer"),
@@ -130,9 +130,9 @@ std::vector<Choice> parts_of_training() {
 
 }  // namespace
 
-const std::vector<Choice>& parts() {
-  static const std::vector<Choice> all = [] {
-    std::vector<Choice> choices;
+const std::vector<PartChoice>& parts() {
+  static const std::vector<PartChoice> all = [] {
+    std::vector<PartChoice> choices;
     for (const auto& some : {parts_of_strategy(), newer_parts(), parts_of_training()})
       choices.insert(choices.end(), some.begin(), some.end());
     return choices;

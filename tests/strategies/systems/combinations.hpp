@@ -9,13 +9,13 @@
 namespace spillway::strategies {
 
 /// One part and the values that a scenario may give it.
-struct Choice {
+struct PartChoice {
   std::string path;
   std::vector<std::string> values;
 };
 
 /// Parts with a list of names have all of them, so that one that is added is tested.
-const std::vector<Choice>& parts();
+const std::vector<PartChoice>& parts();
 
 /// Two values of different parts, as overrides.
 struct Pair {

@@ -35,7 +35,7 @@ void add_paths(const json& object, const std::string& prefix, std::vector<std::s
 TEST(Composition, HasEveryKnobOfAStrategy) {
   std::vector<std::string> paths, known;
   add_paths(json(Strategy{}), "strategy.", paths);
-  for (const Choice& part : parts()) known.push_back(part.path);
+  for (const PartChoice& part : parts()) known.push_back(part.path);
   for (const std::string& path : paths) EXPECT_THAT(known, ::testing::Contains(path));
 }
 
@@ -49,7 +49,7 @@ std::string part_name(const std::string& path) { return path.substr(path.rfind('
 /// Names of parts that `text` mentions.
 std::set<std::string> parts_in(const std::string& text) {
   std::set<std::string> names;
-  for (const Choice& part : parts())
+  for (const PartChoice& part : parts())
     if (text.find(part_name(part.path)) != std::string::npos) names.insert(part_name(part.path));
   return names;
 }
