@@ -49,6 +49,7 @@ TEST(FitChange, BringsMoreSamplesAStepWhereTodaysMemoryHasNoRoomForThem) {
 // An 8B's 30.5 GiB of fp32 gradients have no room in 64 GiB beside what ZeRO-Infinity pins; 16 bits
 // have, and cost nothing. What is bought is measured by that.
 TEST(FitChange, NarrowsGradientsForMoreSamplesBeforeItSellsMemory) {
+  LONG_TEST();
   FitQuestion question = about("qwen3-8b", {"5090", "64G", "2T"});
   question.systems = {"colossal_gemini", "zero_infinity"};
   question.overrides = {"training.loss=fused", "training.fused_kernels=true"};
@@ -305,6 +306,7 @@ TEST(FitChange, PacksExpertsBeforeItSellsMemory) {
 // GPT-OSS's experts lie in one tensor and stay in 16 bits, 50 GiB with what nf4 packs; a base in 16
 // bits may wait on drives.
 TEST(FitChange, TakesABaseIn16BitsBeforeItSellsALargerCard) {
+  LONG_TEST();
   FitQuestion question = about("gpt-oss-20b", {"5090", "64G", "2T"});
   question.runnable = true;
   question.overrides = {"training.method=qlora"};
@@ -326,6 +328,7 @@ TEST(FitChange, TakesABaseIn16BitsBeforeItSellsALargerCard) {
 
 // Weights wait in host memory that would be idle, unless the user says how many do.
 TEST(FitChange, FillsIdleHostMemoryWithWeightsBeforeItSellsAny) {
+  LONG_TEST();
   FitQuestion question = about("mixtral-8x7b", {"4090", "128G", "2T"});
   question.runnable = true;
   question.overrides = {"training.method=lora"};
@@ -371,6 +374,7 @@ TEST(Fit, SplitsSamplesOverTheCardsThatNoSampleTakes) {
 
 // Checkpoints of a long sample have no room on the GPU, which costs nothing to mend.
 TEST(FitChange, MovesCheckpointsOrSplitsSamplesBeforeItSellsALargerCard) {
+  LONG_TEST();
   FitQuestion question = about("llama-3.1-8b", {"3090x2", "128G", "2T"});
   question.context = 65536;
   question.runnable = true;

@@ -2,6 +2,7 @@
 #include "answers/fit/fit.hpp"
 #include "reports/result/way.hpp"
 #include "tests/answers/fit_questions.hpp"
+#include "tests/long_test.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
@@ -21,6 +22,7 @@ const json plain_training = {
 
 // The experts of 671 billion parameters are 1.2 TiB in 16 bits, all else 17 GiB a card.
 TEST(FitOfExperts, HasTheCpuMultiplyByExpertsThatNoCardHasRoomFor) {
+  LONG_TEST();
   FitQuestion question = about("deepseek-v3", {"4090 48GBx2", "1536G", ""});
   question.overrides = {"training.method=lora"};
   question.runnable = true;

@@ -224,6 +224,7 @@ TEST(Fit, AnswersForTheTokensOfTheFinishedRunAndAShortModelsContext) {
 }
 
 TEST(Fit, SaysThatAQuantizedReleaseIsCountedAsTrained) {
+  LONG_TEST();
   const char* said = "This is a release in fp8; weights are counted as trained";
   const FitAnswer quantized = fit(sim(), about("Qwen/Qwen3-0.6B-FP8", {"4090", "64G", "2T"}));
   ASSERT_TRUE(quantized.answer());
@@ -253,6 +254,7 @@ TEST(Fit, AnswersForAPlainTrainerUnlessToldAndSaysSo) {
 }
 
 TEST(Fit, TheChangeHasTheSpeedThatItsSettingsGive) {
+  LONG_TEST();
   const FitAnswer answer = fit(sim(), about("llama-3.1-8b", {"4090", "64G", "2T"}));
   ASSERT_TRUE(answer.change && answer.answer());
   const auto changed =

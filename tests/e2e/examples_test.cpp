@@ -1,4 +1,5 @@
 #include "tests/e2e/command.hpp"
+#include "tests/long_test.hpp"
 
 #include <gtest/gtest.h>
 #include <sstream>
@@ -33,6 +34,7 @@ class Example : public testing::TestWithParam<std::string> {};
 
 // After a change that is meant: tests/e2e/update_expected
 TEST_P(Example, PrintsTheReportBesideIt) {
+  if (GetParam().starts_with("mix_")) LONG_TEST();
   const Ended ended = spillway("simulate scenarios/examples/" + GetParam() +
                                ".json --limit 600");  // on a busy machine the same
   EXPECT_EQ(ended.exit, 0) << ended.err;

@@ -4,6 +4,7 @@
 #include "gui/chart/timeline.hpp"
 #include "gui/page/parts.hpp"
 #include "tests/gui/full_window.hpp"
+#include "tests/long_test.hpp"
 
 #include <QAccessible>
 #include <QAction>
@@ -89,6 +90,7 @@ TEST_F(Accessible, EveryFieldOfDialogsHasItsWords) {
 }
 
 TEST_F(Accessible, TheVerdictAndWhereItFlipsAreHeard) {
+  LONG_TEST();
   ask_of_parts();
   bool verdict = false, flip = false;
   for (QWidget* widget : window_.page()->findChildren<QWidget*>()) {

@@ -142,6 +142,7 @@ TEST_F(Legible, NothingIsCutOnAnyPage) {
 }
 
 TEST_F(Legible, NothingIsCutWithAllFieldsOfABox) {
+  LONG_TEST();
   ask_of_parts();
   EXPECT_EQ(wrongs(&window_).join("\n").toStdString(), "");
   session_.pin();

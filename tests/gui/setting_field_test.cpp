@@ -110,6 +110,7 @@ class SettingRowsOfWhatIf : public FullWindow {
 };
 
 TEST_F(SettingRowsOfWhatIf, PickAPartOfTheSystemWhichUndoTakesBack) {
+  LONG_TEST();
   const Question before = session_.question();
   ASSERT_FALSE(before.searches());
   auto* pinned = editor<QComboBox>("strategy.pinned");

@@ -63,13 +63,14 @@ const Way stage_ways[] = {
      {"parallel.data=2", "parallel.zero_stage=1", "machine.gpu.count=4",
       "machine.host.memory=16 GiB"}},
 };
-INSTANTIATE_TEST_SUITE_P(Training, Stages, ::testing::ValuesIn(stage_ways),
+INSTANTIATE_TEST_SUITE_P(Training, Stages, ::testing::ValuesIn(sampled(stage_ways)),
                          [](const auto& way) { return way.param.name; });
 
 class StagesInAnyOrder : public ::testing::TestWithParam<Way> {};
 
 // Passes in another order add up the same numbers in the same order.
 TEST_P(StagesInAnyOrder, EndWhereTheReferenceDoes) {
+  if (GetParam().name != std::string("adapters_beside_4_bits")) LONG_TEST();
   const Overrides schedules[] = {
       {"parallel.schedule=interleaved", "strategy.activations.policy=keep"},
       {"parallel.schedule=interleaved", "strategy.activations.policy=checkpoint_gpu"},

@@ -248,6 +248,7 @@ class Pretender final : public Device {
 };
 
 TEST_F(Probing, OfAGpuTakesItsMemoryFromItsOpenerAndUnpinsWhatItPinned) {
+  LONG_TEST();
   options_.open_device = [](std::size_t index) {
     EXPECT_EQ(index, 0u);  // one device, and a second could not be had
     return std::make_unique<Pretender>();
