@@ -139,8 +139,9 @@ bool reads_back(Dimension dimension, const std::string& text, long double value)
 
 /// Whether a number of so many decimals may read back as `value`: false where the nearest one is
 /// further away than any rounding takes it, which spares writing and reading it.
-bool may_read_back(bool whole, long double value, const Unit& unit, int decimals) {
-  const long double scaled = value / unit.scale, power = std::pow(10.0L, decimals);
+///   power  ten to the power of the decimals
+bool may_read_back(bool whole, long double value, const Unit& unit, long double power) {
+  const long double scaled = value / unit.scale;
   const long double gap = std::fabs(std::round(scaled * power) / power - scaled) * unit.scale;
   constexpr long double of_doubles = 4 * std::numeric_limits<double>::epsilon();
   return gap <= (whole ? 1 : 0) + of_doubles * std::fabs(value);
@@ -151,8 +152,9 @@ bool may_read_back(bool whole, long double value, const Unit& unit, int decimals
 std::string exact_decimal(Dimension dimension, long double value, const Unit& unit,
                           std::size_t most) {
   const bool whole = kind(dimension).whole;
-  for (int decimals = 0; decimals <= 15; ++decimals) {
-    if (!may_read_back(whole, value, unit, decimals)) continue;
+  long double power = 1;
+  for (int decimals = 0; decimals <= 15; ++decimals, power *= 10) {
+    if (!may_read_back(whole, value, unit, power)) continue;
     const std::string text =
         fmt::format("{:.{}f} {}", static_cast<double>(value / unit.scale), decimals, unit.name);
     if (text.size() > most) break;
