@@ -26,7 +26,7 @@ std::map<std::string, double> by_name(const strategies::Bounds& bounds,
 std::string count_key(const Scenario& scenario) {
   nlohmann::json contents = scenario;
   contents.erase("name");
-  contents["machine"] = explore::shape_of(scenario);
+  contents["machine"] = explore::shape_of(scenario.machine);
   return contents.dump();
 }
 

@@ -3,7 +3,6 @@
 #include "explore/outcome/most_tokens.hpp"
 #include "explore/trials/machine_shape.hpp"
 #include "scenarios/description/errors.hpp"
-#include "strategies/layout/stage_layers.hpp"
 
 #include <limits>
 
@@ -43,9 +42,11 @@ std::vector<std::string> BoxNeed::on(std::size_t setting, std::uint64_t gpus) co
   return all;
 }
 
-BoxBounds::Group BoxBounds::make_group(std::size_t setting, const scenarios::Box& box,
-                                       const json& machine) {
-  Group group;
+BoxBounds::Group& BoxBounds::group(std::size_t setting, const std::string& shape,
+                                   const scenarios::Box& box, const json& machine) {
+  const auto [found, fresh] = groups_.try_emplace({setting, shape});
+  Group& group = found->second;
+  if (!fresh) return group;
   std::vector<std::string> overrides = need_.on(setting, box.gpus);
   overrides.insert(overrides.begin(), "machine=" + machine.dump());
   try {
@@ -62,23 +63,6 @@ BoxBounds::Group BoxBounds::make_group(std::size_t setting, const scenarios::Box
   group.tokens = tokens_a_step(*group.scenario);
   group.scenario->model = {};
   return group;
-}
-
-/// The first scenario of a shape says whether its setting is cut by time: then each group of GPU
-/// rates has a count of its own.
-BoxBounds::Group& BoxBounds::group(std::size_t setting, const scenarios::Box& box,
-                                   const json& written, const MachineFile& machine) {
-  const std::string shape = shape_of(machine);
-  const auto [found, fresh] = groups_.try_emplace({setting, shape});
-  if (fresh) found->second = make_group(setting, box, written);
-  Group& first = found->second;
-  if (!first.scenario || !first.mandatory) return first;
-  first.scenario->machine = machine;
-  if (first.mandatory->holds_for(*first.scenario)) return first;
-  const std::string rates = strategies::rates_that_cut(*first.scenario);
-  const auto [own, is_new] = groups_.try_emplace({setting, shape + rates});
-  if (is_new) own->second = make_group(setting, box, written);
-  return own->second;
 }
 
 double BoxBounds::most_tokens_per_day(Group& group, const MachineFile& machine) const {
@@ -100,6 +84,7 @@ const std::vector<double>& BoxBounds::of(const scenarios::Box& box) {
   if (!fresh) return found->second;
   const json written = machine_of(list_, box);
   auto machine = written.get<MachineFile>();
+  const std::string shape = shape_of(machine);
   machine.sources.clear();
   for (std::size_t i = 0; i < need_.settings.size(); ++i) {
     if (need_.accumulation(i, box.gpus) == 0) {
@@ -110,7 +95,7 @@ const std::vector<double>& BoxBounds::of(const scenarios::Box& box) {
       found->second.push_back(std::numeric_limits<double>::infinity());
       continue;
     }
-    found->second.push_back(most_tokens_per_day(group(i, box, written, machine), machine));
+    found->second.push_back(most_tokens_per_day(group(i, shape, box, written), machine));
     ++bounded_;
   }
   return found->second;

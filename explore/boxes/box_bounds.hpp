@@ -41,8 +41,7 @@ struct BoxNeed {
 };
 
 /// Bounds of boxes under each setting, in closed form once a box of its shape was counted: boxes
-/// have one shape when their machines differ in rates, sizes and prices only, and where a setting's
-/// pipeline is cut by time in none of the GPU.
+/// have one shape when their machines differ in rates, sizes and prices only.
 class BoxBounds {
  public:
   /// Keeps references to both.
@@ -65,9 +64,8 @@ class BoxBounds {
     std::optional<strategies::Mandatory> mandatory;
     double tokens = 0;  ///< of a step
   };
-  Group make_group(std::size_t setting, const scenarios::Box& box, const nlohmann::json& machine);
-  Group& group(std::size_t setting, const scenarios::Box& box, const nlohmann::json& written,
-               const description::MachineFile& machine);
+  Group& group(std::size_t setting, const std::string& shape, const scenarios::Box& box,
+               const nlohmann::json& machine);
   double most_tokens_per_day(Group& group, const description::MachineFile& machine) const;
 
   const scenarios::PriceList& list_;

@@ -199,12 +199,4 @@ std::optional<SetField> field_setter(const MachineFile& machine, const std::stri
   return field->second(value);
 }
 
-bool times_kernels(const std::string& path) {
-  for (const char* part : {"compute.", "attention."})
-    if (path.starts_with(std::string("machine.gpu.") + part)) return true;
-  for (const char* rate : {"memory_rate", "launch", "permute", "reduction"})
-    if (path == std::string("machine.gpu.") + rate) return true;
-  return false;
-}
-
 }  // namespace spillway::explore

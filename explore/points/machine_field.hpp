@@ -15,13 +15,10 @@ using SetField = std::function<void(description::MachineFile&)>;
 
 /// How `path` ("machine.storage.nvme.count") of a machine gets the checked JSON `value` without
 /// reading a scenario: rates, sizes, counts of drives and prices, which change nothing that a run
-/// does on a machine without limits, but where a pipeline is cut by time (times_kernels).
+/// does on a machine without limits.
 ///   Result  nothing for another path, and where a number of `machine` that nobody wrote follows
 ///           from this one
 std::optional<SetField> field_setter(const description::MachineFile& machine,
                                      const std::string& path, const nlohmann::json& value);
-
-/// Whether `path` is a rate of the GPU that kernels of passes go at.
-bool times_kernels(const std::string& path);
 
 }  // namespace spillway::explore

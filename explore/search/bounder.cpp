@@ -25,18 +25,6 @@ bool asks_wear(const Measures& measures) {
   return std::any_of(measures.goals().begin(), measures.goals().end(), of_wear) ||
          std::any_of(measures.constraints().begin(), measures.constraints().end(), in);
 }
-/// Whether a point can have a pipeline that is cut by time: whatever touches the settings of
-/// pipelines counts.
-bool may_cut_by_time(const Points& points) {
-  for (const scenarios::Axis& axis : points.space().axes)
-    for (const scenarios::AxisValue& value : axis.values)
-      for (const std::string& override : value.overrides)
-        if (const std::string path = path_of(override);
-            path == "parallel" || path.starts_with("parallel.pipeline"))
-          return true;
-  const auto stages = points.source_of("parallel.pipeline");
-  return !stages || stages->constant > 1;
-}
 nlohmann::json value_of(const std::string& override) {
   return nlohmann::json::parse(override.substr(override.find('=') + 1));
 }
@@ -51,7 +39,7 @@ Bounder::Bounder(const Points& points, const Measures& measures)
 
 /// An axis is fast when each of its values sets numbers of the machine that stands in the base. One
 /// that names another machine makes all of them slow: what follows from what differs from file to
-/// file. Nor is one that sets a rate by which a pipeline is cut into stages.
+/// file.
 void Bounder::find_fast_axes() {
   const auto& axes = points_.space().axes;
   fast_.assign(axes.size(), false);
@@ -62,14 +50,13 @@ void Bounder::find_fast_axes() {
     for (const scenarios::AxisValue& value : axis.values)
       for (const std::string& override : value.overrides)
         if (path_of(override) == "machine") return;
-  const bool cuts = may_cut_by_time(points_);
   for (std::size_t a = 0; a < axes.size(); ++a) {
     bool all = true;
     for (const scenarios::AxisValue& value : axes[a].values) {
       auto& setters = setters_[a].emplace_back();
       for (const std::string& override : value.overrides) {
         auto setter = field_setter(*machine, path_of(override), value_of(override));
-        all = all && setter.has_value() && !(cuts && times_kernels(path_of(override)));
+        all = all && setter.has_value();
         if (setter) setters.push_back(std::move(*setter));
       }
     }

@@ -1,7 +1,5 @@
 #include "explore/trials/machine_shape.hpp"
 
-#include "strategies/layout/stage_layers.hpp"
-
 #include <nlohmann/json.hpp>
 
 namespace spillway::explore {
@@ -51,10 +49,6 @@ std::string shape_of(description::MachineFile machine) {
     storage.lanes = 0;
   }
   return nlohmann::json(machine).dump();
-}
-
-std::string shape_of(const description::Scenario& scenario) {
-  return shape_of(scenario.machine) + strategies::rates_that_cut(scenario);
 }
 
 }  // namespace spillway::explore

@@ -83,7 +83,7 @@ void bound(Ready& ready, Demands& demands) {
   constexpr double any = std::numeric_limits<double>::infinity();
   const Scenario& scenario = ready.scenario;
   json key = scenario;
-  key["machine"] = shape_of(scenario);
+  key["machine"] = shape_of(scenario.machine);
   const auto [found, fresh] = demands.try_emplace(key.dump());
   if (fresh) found->second = mandatory_of(scenario);
   ready.most = any;

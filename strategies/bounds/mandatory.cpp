@@ -5,7 +5,6 @@
 #include "strategies/bounds/left_open.hpp"
 #include "strategies/decide/decide.hpp"
 #include "strategies/layout/chunk_knobs.hpp"
-#include "strategies/layout/stage_layers.hpp"
 #include "strategies/machine/setup.hpp"
 #include "strategies/rules/rules.hpp"
 #include "strategies/run/counting_probe.hpp"
@@ -145,8 +144,7 @@ double states_s(const std::vector<double>& states, const description::MachineFil
 /// The same job on a machine without limits, for a step behind a warm-up: all ask for the same. Of
 /// updates a step late one more, as a run's last step has none. One more warm-up where the first
 /// step selects columns: ranks that meet for it end it in another order than later ones, and with
-/// it their late updates on this or that side of its end. What runs again in backward by a policy
-/// does so here, so that a pipeline that is cut by time has the stages of the run.
+/// it their late updates on this or that side of its end.
 Scenario unlimited(Scenario scenario) {
   scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   scenario.machine.host.memory = description::Bytes(0);
@@ -224,7 +222,6 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   mandatory.demand_ = least_step(from_last_warmup, scenario.strategy.optimizer.staleness == 1);
   const std::uint32_t alike = machine.topology().alike;
   if (alike > 1) mandatory.demand_ = mandatory.demand_.of_alike(alike);
-  mandatory.cut_by_ = rates_that_cut(scenario);
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
   leave_out(mandatory.demand_, open);
   if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu())
@@ -236,10 +233,6 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held_throughout("ssd", result.ssd);
   return mandatory;
-}
-
-bool Mandatory::holds_for(const Scenario& scenario) const {
-  return rates_that_cut(scenario) == cut_by_;
 }
 
 Bounds Mandatory::busy(const Scenario& scenario) const {

@@ -1,10 +1,5 @@
 #include "strategies/layout/stage_layers.hpp"
 
-#include "strategies/layout/fates.hpp"
-#include "strategies/machine/kernel_time.hpp"
-
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <numeric>
 
@@ -69,46 +64,7 @@ std::vector<double> layer_flops(const models::StepProgram& program) {
   return flops;
 }
 
-/// A kernel's; collectives and the CPU's work are none.
-double seconds_on_gpu(const models::Operator& op, const description::Scenario& scenario) {
-  if (models::is_collective(op.kind) || op.kind == models::OperatorKind::on_cpu) return 0;
-  return kernel_seconds(kernel_of_pass(op), scenario);
-}
-
 }  // namespace
-
-std::optional<std::vector<double>> layer_seconds(const models::Model& model,
-                                                 const models::StepProgram& program,
-                                                 const description::Scenario& scenario) {
-  if (!has_kernel_rates(scenario)) return std::nullopt;
-  const auto fates = fates_of_policy(scenario.strategy, model, program);
-  std::vector<double> seconds;
-  for (std::uint32_t layer = 0; layer < program.layers.size(); ++layer) {
-    const models::LayerSpan& spans = program.layers[layer];
-    double forward = 0, backward = 0;
-    for (std::uint32_t i = spans.forward.first; i < spans.forward.last; ++i)
-      forward += seconds_on_gpu(program.operators[i], scenario);
-    for (std::uint32_t i = spans.backward.first; i < spans.backward.last; ++i)
-      backward += seconds_on_gpu(program.operators[i], scenario);
-    if (fates) {
-      for (const std::uint32_t i : operators_to_rerun(program, layer, *fates))
-        backward += seconds_on_gpu(program.operators[i], scenario);
-      if (hands_on_again(program, layer, *fates)) backward += forward;
-    }
-    seconds.push_back(forward + backward);
-  }
-  return seconds;
-}
-
-std::string rates_that_cut(const description::Scenario& scenario) {
-  if (!scenario.parallel.cut_by_time()) return "";
-  const nlohmann::json gpu = nlohmann::json(scenario.machine).at("gpu");
-  nlohmann::json rates;
-  for (const char* key : {"compute", "attention", "memory_rate", "reduction", "permute",
-                          "elementwise", "launch", "matrix_half", "products"})
-    if (gpu.contains(key)) rates[key] = gpu[key];
-  return rates.dump();
-}
 
 std::vector<StageLayers> split_evenly(const std::vector<bool>& is_block, std::uint64_t stages) {
   const auto blocks =
@@ -158,9 +114,6 @@ std::vector<StageLayers> stage_layers(const models::Model& model,
   const std::uint64_t stages = scenario.parallel.pipeline, pieces = scenario.parallel.pieces();
   if (pieces > 1 || scenario.parallel.pipeline_cut == description::PipelineCut::layers)
     return split_evenly(blocks, stages * pieces);
-  if (scenario.parallel.cut_by_time())
-    if (const auto seconds = layer_seconds(model, program, scenario))
-      return split_by_work(blocks, *seconds, stages);
   return split_by_work(blocks, layer_flops(program), stages);
 }
 

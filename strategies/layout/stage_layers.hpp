@@ -3,9 +3,6 @@
 #include "models/program/stages.hpp"
 #include "scenarios/description/scenario.hpp"
 
-#include <optional>
-#include <string>
-
 namespace spillway::strategies {
 
 /// Layers [first, last) of a pipeline stage. What lies before the first block goes with the first
@@ -24,21 +21,8 @@ std::vector<StageLayers> split_evenly(const std::vector<bool>& is_block, std::ui
 std::vector<StageLayers> split_by_work(const std::vector<bool>& is_block,
                                        const std::vector<double>& work, std::uint64_t stages);
 
-/// What each layer's forward and backward take on the scenario's GPU, in seconds, with what the
-/// policy of activations runs again in backward. What a planner may run again, updates, collectives
-/// and what the CPU computes do not count.
-///   Result  nothing where the machine lacks a rate that the kernels need
-std::optional<std::vector<double>> layer_seconds(const models::Model& model,
-                                                 const models::StepProgram& program,
-                                                 const description::Scenario& scenario);
-
-/// What of the GPU decides where a pipeline that is cut by time is cut, as text; of all others "".
-std::string rates_that_cut(const description::Scenario& scenario);
-
 /// The stages of a scenario's pipeline, as `parallel.pipeline_cut` has them; where a stage has
-/// several pieces of the model, all pieces in the order of the layers, each with as many blocks. On
-/// a machine that lacks a rate for layer_seconds by FLOPs in place of time: it can be counted on,
-/// but not timed.
+/// several pieces of the model, all pieces in the order of the layers, each with as many blocks.
 std::vector<StageLayers> stage_layers(const models::Model& model,
                                       const models::StepProgram& program,
                                       const description::Scenario& scenario);

@@ -224,16 +224,6 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
   return seconds + gpu.launch.value();
 }
 
-bool has_kernel_rates(const description::Scenario& scenario) {
-  const description::GpuSpec& gpu = scenario.machine.gpu;
-  if (!has_compute_rates(scenario) || compute_rate(scenario) <= 0) return false;
-  if (scenario.training.precision == description::Precision::fp8 && fp8_rate(scenario) <= 0)
-    return false;
-  for (const KernelRate traffic : {KernelRate::usual, KernelRate::reduction, KernelRate::permute})
-    if (traffic_rate(traffic, gpu).value() <= 0) return false;
-  return attention_rate(scenario) > 0;
-}
-
 double launching_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
   const description::HostSpec& host = scenario.machine.host;
   if (!kernel.in_pass) return 0;

@@ -212,21 +212,6 @@ TEST(Bounds, OfMachineNumbersAloneAreFast) {
             (std::vector<bool>{true, true, false, false, false, false}));
 }
 
-// Its rates say where a pipeline is cut, and with it what each card does.
-TEST(Bounds, AreCountedAnewForTheRatesOfAGpuThatCutsAPipeline) {
-  const SpaceFiles files;
-  const auto fast = [&](const std::string& more) {
-    const auto space = files.space(space_over(R"("machine.gpu.memory_rate": ["100 GB/s", "1 TB/s"],
-                      "machine.gpu.memory": ["24 GiB", "48 GiB"])" +
-                                              more));
-    const Points points(space);
-    const Measures measures(points);
-    return Bounder(points, measures).fast();
-  };
-  EXPECT_EQ(fast(""), (std::vector<bool>{true, true}));
-  EXPECT_EQ(fast(R"(, "parallel.pipeline": [1, 2])"), (std::vector<bool>{false, true, false}));
-}
-
 TEST(Bounds, AreNoneWhereAnAxisNamesOtherMachines) {
   const SpaceFiles files;
   const auto space = files.space(

@@ -1,7 +1,5 @@
 #include "explore/trials/trials.hpp"
 
-#include "explore/trials/machine_shape.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,21 +35,6 @@ std::vector<double> values_in(const text::Text& text) {
   for (const text::Text::Piece& piece : text.pieces())
     if (piece.is_number) values.push_back(piece.number.value);
   return values;
-}
-
-TEST(Shapes, AreTheSameForAllRatesButThoseThatCutAPipeline) {
-  const auto shape = [](const std::vector<std::string>& overrides) {
-    std::vector<std::string> all = {"machine=h100_8gpu", "strategy={\"system\": \"resident\"}"};
-    all.insert(all.end(), overrides.begin(), overrides.end());
-    return shape_of(scenarios::read_scenario(on_one_card(), all, known_systems()).scenario);
-  };
-  const std::string fast = "machine.gpu.memory_rate=4 TB/s",
-                    slow = "machine.gpu.memory_rate=1 TB/s", stages = "parallel.pipeline=2",
-                    layers = "parallel.pipeline_cut=layers";
-  EXPECT_EQ(shape({fast}), shape({slow}));
-  EXPECT_NE(shape({fast, stages}), shape({slow, stages}));
-  EXPECT_EQ(shape({fast, stages, layers}), shape({slow, stages, layers}));
-  EXPECT_EQ(shape({fast, stages, "machine.host.memory=1 TiB"}), shape({fast, stages}));
 }
 
 TEST(Trials, ThatBoundsRuleOutHaveNumbersInTheirReason) {
