@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace spillway::answers {
 
@@ -115,7 +116,7 @@ void add_systems(const CompareQuestion& question, const std::vector<std::string>
   const auto label_of = [&](const std::string& way) {
     return question.scenarios.size() > 1 ? stem + " " + way : way;
   };
-  const std::size_t first = field.entries.size();
+  std::set<std::string> seen;  // resolved
   std::vector<Complaint> refused;
   std::vector<answer::LeftOut> left_out;
   bool any = false;
@@ -127,11 +128,8 @@ void add_systems(const CompareQuestion& question, const std::vector<std::string>
     try {
       Entry entry{label, read(file, overrides, field)};
       if (!way.beside.empty()) entry.beside = label_of(way.beside);
-      const auto is_same = [&](const Entry& one) {
-        return nlohmann::json(one.scenario) == nlohmann::json(entry.scenario);
-      };
-      const auto begin = field.entries.begin() + static_cast<std::ptrdiff_t>(first);
-      if (!way.beside.empty() && std::any_of(begin, field.entries.end(), is_same)) continue;
+      const bool is_new = seen.insert(nlohmann::json(entry.scenario).dump()).second;
+      if (!way.beside.empty() && !is_new) continue;
       field.entries.push_back(std::move(entry));
       any = true;
     } catch (const description::ScenarioError& error) {
@@ -218,10 +216,6 @@ std::vector<std::string> old_prices_among(const std::vector<Entry>& entries,
     all.push_back(old.size() > 1 ? machine + ": " + words : words);
   return all;
 }
-
-}  // namespace
-
-namespace {
 
 double tokens_of(const explore::Outcome& outcome) {
   return outcome.result && outcome.result->feasible() ? outcome.result->tokens_per_s : 0;

@@ -404,7 +404,7 @@ TEST(FitChange, MovesCheckpointsOrSplitsSamplesBeforeItSellsALargerCard) {
 }
 
 // A slower way that has room is no reason to leave out one that has it with checkpoints in host
-// memory; and where other memory is missing, they are not tried.
+// memory.
 TEST(FitChange, TriesCheckpointsInHostMemoryBesideASlowerWayThatFits) {
   FitQuestion question = about("qwen3.5-122b-a10b", {"4090x2", "512G", "2Tx2"});
   question.context = 32768;

@@ -96,7 +96,7 @@ TEST(PlanSettings, NarrowsGradientsWhereDeepSpeedsOwnHaveNoRoom) {
   ASSERT_TRUE(found.deepspeed);
 }
 
-// Cards that cut layers do it too, four times as slowly and with nothing that people can run.
+// Cards that cut layers do it too, half as fast and with nothing that people can run.
 TEST(PlanSettings, TakesCheckpointsInHostMemoryAndOnlySplitsThatPeopleCanRun) {
   PlanQuestion question;
   question.machine = "lohan_4090x2";

@@ -3,7 +3,9 @@
 #include "hw_backend/machine/real_run.hpp"
 #include "tests/long_test.hpp"
 
+#include <iterator>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 /// Whole trainings on the machine that the tests run on.
@@ -34,10 +36,10 @@ struct Size {
 /// Of what is trained in a loop every `step`-th, the first among them: all with the long tests,
 /// every third in ./check alone and under a sanitizer.
 std::size_t sample_step();
-template <class T, std::size_t N>
-std::vector<T> sampled(const T (&all)[N]) {
-  std::vector<T> some;
-  for (std::size_t i = 0; i < N; i += sample_step()) some.push_back(all[i]);
+template <class All>
+auto sampled(const All& all) {
+  std::vector<std::decay_t<decltype(all[0])>> some;
+  for (std::size_t i = 0; i < std::size(all); i += sample_step()) some.push_back(all[i]);
   return some;
 }
 
