@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 /// Mixes of parts that nobody published: each beats every published system on its box.
 namespace spillway::e2e {
@@ -75,16 +76,16 @@ TEST_P(Mixes, IsFasterThanEverySystem) {
     fields.push_back(spillway(
         all + "teraio,g10 --set parallel.data=1 --set parallel.pipeline=" + std::to_string(cards) +
         " --set training.gradient_accumulation=" + std::to_string(cards)));
-  std::size_t answers = 0;
+  std::set<std::string> answered;  // a system whose own search chooses may answer twice
   for (const Ended& field : fields) {
     ASSERT_EQ(field.exit, 0) << field.err;
     for (const json& one : field.json()) {
-      ++answers;
+      answered.insert(one.at("system"));
       if (!one.at("feasible")) continue;
       EXPECT_GT(one.at("step_time_s").get<double>(), 1.05 * seconds) << one.at("system");
     }
   }
-  EXPECT_EQ(answers, systems().size() - 1);
+  EXPECT_EQ(answered.size(), systems().size() - 1);
 }
 
 // Every published system in every split of the batch: minutes, in the long form of the tests.
