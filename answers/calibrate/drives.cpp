@@ -18,11 +18,19 @@ double written_by_step(const result::Result& run, const description::StorageSpec
   return static_cast<double>(found->second.write) / static_cast<double>(storage.count);
 }
 
+/// Laid on one drive before the first step.
+double placed_on(const result::Result& run, const description::StorageSpec& storage) {
+  const auto found = run.placed.find(storage.name);
+  if (found == run.placed.end() || storage.count == 0) return 0;
+  return static_cast<double>(found->second) / static_cast<double>(storage.count);
+}
+
 /// Checkpoints of the whole run on one drive, where they lie on this storage.
 double checkpoints_of(const result::Result& run, const description::StorageSpec& storage) {
   if (!run.run || !run.run->drives || run.run->drives->storage != storage.name) return 0;
   const double all = run.run->drives->written_bytes / static_cast<double>(storage.count);
-  return std::max(0.0, all - run.run->steps * written_by_step(run, storage));
+  return std::max(0.0,
+                  all - placed_on(run, storage) - run.run->steps * written_by_step(run, storage));
 }
 
 /// Left by the drive's own percentage. `used` is rounded to whole percent, so the endurance lies
@@ -70,7 +78,8 @@ answer::DriveForecast forecast(const evidence::Evidence& evidence, const DriveOf
   const double days = run->run ? run->run->days : 0;
   double by_day = by_step / run->step_time_s * seconds_a_day;
   if (run->run && days > 0) by_day = (by_step * run->run->steps + checkpoints) / days;
-  if (run->run) forecast.run_bytes = by_step * run->run->steps + checkpoints;
+  if (run->run)
+    forecast.run_bytes = by_step * run->run->steps + checkpoints + placed_on(*run, storage);
   if (by_day <= 0) return forecast;
   forecast.written_per_day = by_day;
   if (forecast.left_by_rating)

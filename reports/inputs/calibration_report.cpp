@@ -121,8 +121,10 @@ void add_drive(const Calibration& calibration, const DriveForecast& drive, view:
   if (drive.written_per_day)
     text += filled("The scenario writes {} a day to it. ", {view::bytes(*drive.written_per_day)});
   if (drive.run_bytes)
-    text +=
-        filled("The whole run takes {}, checkpoints included. ", {view::bytes(*drive.run_bytes)});
+    text += filled(
+        "The whole run takes {}, checkpoints and what is laid on it before the first step "
+        "included. ",
+        {view::bytes(*drive.run_bytes)});
   into.add(view::Paragraph{.text = text});
 }
 

@@ -47,6 +47,7 @@ void to_json(json& out, const FinishedRun& run) {
   json& drives = out["drives"];
   drives = {{"storage", run.drives->storage},
             {"written_bytes", run.drives->written_bytes},
+            {"placed_bytes", run.drives->placed_bytes},
             {"replaced", run.drives->replaced}};
   put(drives, "warranties", run.drives->warranties);
   put(drives, "used_up", run.drives->used_up);
@@ -63,6 +64,7 @@ void from_json(const json& in, RunCosts& usd) {
 void from_json(const json& in, RunDrives& drives) {
   read(in, "storage", drives.storage);
   read(in, "written_bytes", drives.written_bytes);
+  read(in, "placed_bytes", drives.placed_bytes);
   read(in, "warranties", drives.warranties);
   read(in, "used_up", drives.used_up);
   read(in, "replaced", drives.replaced);

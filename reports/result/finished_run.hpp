@@ -24,7 +24,9 @@ struct RunCosts {
 /// Drives that a finished run uses up, of the storage that wears out first.
 struct RunDrives {
   std::string storage;
-  double written_bytes = 0;          ///< all its drives together, checkpoints included
+  /// All its drives together, with checkpoints and with weights and states before the first step.
+  double written_bytes = 0;
+  double placed_bytes = 0;           ///< of these, once, before the first step
   std::optional<double> warranties;  ///< sets of drives whose warranty it writes through
   std::optional<double> used_up;     ///< sets of drives whose flash it wears out
   /// Drives to buy beyond those of the machine, all storages and nodes: whole ones, each once the

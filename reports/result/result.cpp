@@ -166,6 +166,7 @@ void to_json(json& out, const Result& r) {
   if (r.staleness) all["staleness"] = *r.staleness;
   if (r.near_storage) all["near_storage"] = *r.near_storage;
   if (!r.slc_caches.empty()) all["slc_caches"] = r.slc_caches;
+  if (!r.placed.empty()) all["placed_bytes"] = r.placed;
   if (!r.plan.is_null()) all["plan"] = r.plan;
   if (!r.io_bench.is_null()) all["io_bench"] = r.io_bench;
   if (r.runs_with) all["runs_with"] = *r.runs_with;
@@ -207,6 +208,7 @@ void from_json(const json& in, Result& r) {
   read(in, "staleness", r.staleness);
   read(in, "near_storage", r.near_storage);
   read(in, "slc_caches", r.slc_caches);
+  read(in, "placed_bytes", r.placed);
   read(in, "plan", r.plan);
   read(in, "decision", r.decision);
   read(in, "io_bench", r.io_bench);

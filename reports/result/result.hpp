@@ -196,6 +196,8 @@ struct Result {
   IoBytes io;
   std::optional<Wear> wear;
   std::map<std::string, SlcCache> slc_caches;  ///< by storage, of those that were written
+  /// Weights and states that were laid on each storage before the first step, once, of one node.
+  std::map<std::string, std::uint64_t> placed;
   Utilization utilization;
   Stalls stalls;
   std::string bottleneck;
@@ -234,9 +236,9 @@ struct Result {
 inline constexpr const char* schema_name = "spillway/result/1";
 
 /// Every name is always there, but `price_usd`, `old_price_days`, `optimizer_states`, `checkpoint`,
-/// `staleness`, `near_storage`, `slc_caches`, `plan`, `decision`, `io_bench`, `runs_with`, `run`
-/// and `range`, which need a reason to be. What has no value is null: `infeasible`, `needed_bytes`,
-/// `wear`, its `lifetime_years`, a what-if's step time.
+/// `staleness`, `near_storage`, `slc_caches`, `placed_bytes`, `plan`, `decision`, `io_bench`,
+/// `runs_with`, `run` and `range`, which need a reason to be. What has no value is null:
+/// `infeasible`, `needed_bytes`, `wear`, its `lifetime_years`, a what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);
 /// Reads what to_json writes; names it does not know are skipped, what is missing has its default.

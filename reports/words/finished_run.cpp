@@ -27,6 +27,8 @@ Text drives_text(const Result& r) {
   if (!r.run->drives || !r.wear) return "-";
   const result::RunDrives& drives = *r.run->drives;
   Text text = filled("{} written", {view::bytes(drives.written_bytes)});
+  if (drives.placed_bytes > 0)
+    text += filled(" ({} before the first step)", {view::bytes(drives.placed_bytes)});
   if (!drives.warranties) return text;
   const double rating = r.wear->rated_write_bytes / static_cast<double>(r.wear->drives);
   const double ratings = drives.written_bytes / rating;

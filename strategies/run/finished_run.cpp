@@ -17,6 +17,13 @@ namespace {
 constexpr double hour_s = 3600, watt_seconds_per_kwh = 3.6e6;
 constexpr double default_checkpoint_every_s = 3600;
 constexpr double default_checkpoint_rate = 1e9;
+constexpr double written_in_order = 1;  ///< write amplification of large writes, one after another
+
+const description::StorageSpec* find_storage(const Scenario& scenario, const std::string& name) {
+  for (const description::StorageSpec& storage : scenario.machine.storage)
+    if (storage.name == name) return &storage;
+  return nullptr;
+}
 
 /// Sets of a storage's drives.
 double sets_of(const description::StorageSpec& storage, const Scenario& scenario) {
@@ -83,6 +90,14 @@ double checkpoints_of_set(const Scenario& scenario, const FinishedRun& run) {
          sets_of(scenario.machine.storage.front(), scenario);
 }
 
+/// Weights and states that are laid on one set of the storage's drives before the first step.
+double placed_on(const description::StorageSpec& storage, const Scenario& scenario,
+                 const result::Result& result) {
+  const auto placed = result.placed.find(storage.name);
+  if (placed == result.placed.end()) return 0;
+  return users_of(storage, scenario) * static_cast<double>(placed->second);
+}
+
 /// Bytes that the run writes to one set of the storage's drives.
 double written_to(const description::StorageSpec& storage, const Scenario& scenario,
                   const result::Result& result, const FinishedRun& run) {
@@ -93,7 +108,8 @@ double written_to(const description::StorageSpec& storage, const Scenario& scena
                   ? 0
                   : users_of(storage, scenario) * static_cast<double>(moved->second.write);
   }
-  return of_step * run.steps + checkpoints_of_set(scenario, run);
+  return of_step * run.steps + checkpoints_of_set(scenario, run) +
+         placed_on(storage, scenario, result);
 }
 
 /// Every drive of a storage reaches its rating at once: each is replaced as often as the rating is
@@ -125,34 +141,42 @@ void add_replacements(const Scenario& scenario, const result::Result& result, Fi
 void add_drives(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
   if (!result.wear) return;
   const result::Wear& wear = *result.wear;
-  const double written = wear.write_bytes_per_step * run.steps + checkpoints_of_set(scenario, run);
+  const description::StorageSpec* storage = find_storage(scenario, wear.storage);
+  if (!storage) return;
+  const double written = written_to(*storage, scenario, result, run);
   if (written <= 0) return;
+  const double sets = sets_of(*storage, scenario);
   result::RunDrives& drives = run.drives.emplace();
   drives.storage = wear.storage;
-  for (const description::StorageSpec& storage : scenario.machine.storage)
-    if (storage.name == wear.storage) drives.written_bytes = written * sets_of(storage, scenario);
+  drives.written_bytes = written * sets;
+  drives.placed_bytes = placed_on(*storage, scenario, result) * sets;
   if (wear.rated_write_bytes > 0) drives.warranties = written / wear.rated_write_bytes;
   if (wear.lifetime_write_bytes && *wear.lifetime_write_bytes > 0)
     drives.used_up = written / *wear.lifetime_write_bytes;
   add_replacements(scenario, result, run);
 }
 
-/// What the drives lose in value by steps and by checkpoints; absent: no price or no rating.
-std::optional<double> value_lost(const Scenario& scenario, const result::Wear& wear,
+/// What the drives lose in value by steps, by checkpoints, and by what is laid on them before;
+/// absent: no price or no rating.
+std::optional<double> value_lost(const Scenario& scenario, const result::Result& result,
                                  const FinishedRun& run) {
-  const double checkpoints = checkpoints_of_set(scenario, run);
+  const result::Wear& wear = *result.wear;
   double usd = 0;
   if (wear.write_bytes_per_step > 0) {
     if (!wear.usd_per_million_tokens) return std::nullopt;
     usd = *wear.usd_per_million_tokens * run.tokens / 1e6;
   }
-  if (checkpoints > 0) {
-    const description::StorageSpec& storage = scenario.machine.storage.front();
+  for (const description::StorageSpec& storage : scenario.machine.storage) {
+    const bool wears_first = storage.name == wear.storage;
+    const double beside = placed_on(storage, scenario, result) +
+                          (wears_first ? checkpoints_of_set(scenario, run) : 0);
+    if (beside <= 0) continue;
     const double price = storage.price_usd.value_or(scenario.machine.prices_usd->ssd);
-    if (price <= 0 || !wear.lifetime_write_bytes || *wear.lifetime_write_bytes <= 0)
-      return std::nullopt;
-    usd += price * static_cast<double>(storage.count) * sets_of(storage, scenario) * checkpoints /
-           *wear.lifetime_write_bytes;
+    const std::optional<double> lifetime =
+        wears_first ? wear.lifetime_write_bytes : lifetime_writes(storage, written_in_order);
+    if (price <= 0 || !lifetime || *lifetime <= 0) return std::nullopt;
+    usd += price * static_cast<double>(storage.count) * sets_of(storage, scenario) * beside /
+           *lifetime;
   }
   return usd > 0 ? std::optional(usd) : std::nullopt;
 }
@@ -166,7 +190,7 @@ void add_costs(const Scenario& scenario, const result::Result& result, double al
   if (prices->gpu_hour)
     run.usd.rented = *prices->gpu_hour * all_s / hour_s *
                      static_cast<double>(scenario.nodes_in_use() * scenario.machine.gpu.count);
-  if (result.wear) run.usd.drives = value_lost(scenario, *result.wear, run);
+  if (result.wear) run.usd.drives = value_lost(scenario, result, run);
 }
 
 }  // namespace

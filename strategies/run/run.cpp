@@ -154,6 +154,12 @@ class Summary {
     return static_cast<std::uint64_t>(std::llround(static_cast<double>(sum) / count_ / nodes));
   }
 
+  /// Written to a storage before the first step, of one node.
+  std::uint64_t before_steps(std::size_t storage) const {
+    return machine_.recorder().steps().front().by_storage[storage].write /
+           machine_.topology().simulated_nodes();
+  }
+
   void add_bytes(result::Result& result, const StepRecord& all) {
     for (std::size_t i = 1; i < result::phase_count; ++i) {
       result::PhaseBytes& bytes = result.phase_bytes[name(i)];
@@ -174,6 +180,8 @@ class Summary {
         result.near_storage->write += inside.write;
       }
       if (!storages[i].wears) continue;
+      if (const std::uint64_t placed = before_steps(i); placed > 0)
+        result.placed[storages[i].name] = placed;
       result.io.ssd_read += bytes.read;
       result.io.ssd_write += bytes.write;
     }

@@ -198,6 +198,38 @@ TEST(FinishedRun, DrivesLoseValueByCheckpointsToo) {
   EXPECT_NEAR(run.usd.drives.value(), 100 * run.drives->used_up.value(), 1e-9);
 }
 
+TEST(FinishedRun, WritesWhatIsLaidOnDrivesBeforeTheFirstStepToo) {
+  Result result = that_writes(1);
+  result.placed["nvme"] = 36'000'000'000'000;
+  const FinishedRun run = *finished_run(on_drives(1, 100), result, 0);
+  EXPECT_DOUBLE_EQ(run.drives->written_bytes, 900e12);
+  EXPECT_DOUBLE_EQ(run.drives->placed_bytes, 36e12);
+  EXPECT_DOUBLE_EQ(run.drives->warranties.value(), 4.5);
+  EXPECT_NEAR(run.usd.drives.value(), 100 * 900e12 / 400e12, 1e-9);
+}
+
+/// A frozen model on drives, as adapters are trained beside: no step writes.
+TEST(FinishedRun, OfStepsThatWriteNothingWritesTheModelOnce) {
+  Result result = that_writes(1);
+  result.wear->write_bytes_per_step = 0;
+  result.wear->usd_per_million_tokens.reset();
+  result.placed["nvme"] = 140'000'000'000;
+  const FinishedRun run = *finished_run(on_drives(1, 100), result, 0);
+  EXPECT_DOUBLE_EQ(run.drives->written_bytes, 140e9);
+  EXPECT_NEAR(run.usd.drives.value(), 100 * 140e9 / 400e12, 1e-12);
+  EXPECT_EQ(run.drives->replaced, 0);
+}
+
+TEST(FinishedRun, OfTwoNodesLaysAModelOnTheDrivesOfEach) {
+  Result result = of_drives(2e11);
+  result.placed["nvme"] = 1'000'000'000;
+  Scenario scenario = two_nodes(8'640'000);
+  const double apart = finished_run(scenario, result, 1e9)->drives->placed_bytes;
+  scenario.machine.storage[0].shared_by_nodes = true;
+  EXPECT_DOUBLE_EQ(apart, 2e9);
+  EXPECT_DOUBLE_EQ(finished_run(scenario, result, 1e9)->drives->placed_bytes, 2e9);
+}
+
 TEST(FinishedRun, IsNothingWithoutTokensOrWhenItDoesNotFit) {
   Scenario scenario = two_cards(1);
   scenario.run.tokens.reset();

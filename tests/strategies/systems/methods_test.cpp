@@ -3,6 +3,7 @@
 #include "tests/strategies/systems/systems.hpp"
 
 #include <gmock/gmock.h>
+#include <map>
 #include <set>
 
 /// What trains less than all of a model: adapters, frozen layers, frozen weights in few bits.
@@ -77,6 +78,8 @@ TEST(Adapters, WearADriveByTheirStatesAlone) {
   const result::Result run = count(scenario).result;
   EXPECT_EQ(run.io.ssd_read, forward + backward + states);
   EXPECT_EQ(run.io.ssd_write, states);
+  EXPECT_EQ(run.placed, (std::map<std::string, std::uint64_t>{
+                            {scenario.machine.storage.front().name, forward + states}}));
   // whole layers of weights that nobody trains, and no states: nothing is written
   const Overrides small = with(lora, {"training.lora.rank=1", "training.lora.targets=attention"});
   EXPECT_EQ(count(small_model("llama", "zero_infinity", small)).result.io.ssd_write, 0u);
