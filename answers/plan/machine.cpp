@@ -187,6 +187,7 @@ void add_rest(const MachineQuestion& question, const BoxNeed& need, BestMachine&
 BestMachine answer_of(const MachineQuestion& question, const BoxSearch& found) {
   BestMachine out;
   out.list = question.list.name;
+  for (const auto& card : question.list.gpus) out.cards.push_back(card.name);
   out.tokens_per_day = question.tokens_per_day;
   out.budget_usd = question.budget_usd;
   out.neighbours = offers_of(question.list, found.neighbours);

@@ -57,6 +57,7 @@ void from_json(const json& in, PriceBreak& at) {
 void to_json(json& out, const BestMachine& machine) {
   out = {{"schema", "spillway/answer/machine/1"},
          {"list", machine.list},
+         {"cards", machine.cards},
          {"tokens_per_day", machine.tokens_per_day},
          {"budget_usd", machine.budget_usd},
          {"answer", or_null(machine.answer)},
@@ -93,6 +94,7 @@ void from_json(const json& in, BestMachine& machine) {
   result::require_schema(in, "answer/machine");
   machine = {};
   read(in, "list", machine.list);
+  read(in, "cards", machine.cards);
   read(in, "tokens_per_day", machine.tokens_per_day);
   read(in, "budget_usd", machine.budget_usd);
   read(in, "answer", machine.answer);

@@ -33,6 +33,7 @@ struct PriceBreak {
 /// What `spillway plan machine` answers: the cheapest box that trains a model fast enough.
 struct BestMachine {
   std::string list;                           ///< the price list's name
+  std::vector<std::string> cards;             ///< all that it has
   double tokens_per_day = 0, budget_usd = 0;  ///< that are asked for
   std::optional<BoxOffer> answer;             ///< absent: no box within the budget does it
   std::vector<BoxOffer> neighbours;           ///< a part more, less or other than the answer

@@ -266,6 +266,10 @@ Document none_document(const BestMachine& found) {
       .say(more_samples_words(found))
       .say(cheaper_words(found));
   add_nearest(document, found);
+  document.say(
+      fmt::format("The cards of {} are {}; --parts takes a file with others of "
+                  "scenarios/parts/catalogue.",
+                  found.list, fmt::join(found.cards, ", ")));
   if (!found.certainty.trainer.empty()) document.say(found.certainty.trainer + ".");
   if (!found.untried.empty())
     document.say(

@@ -46,13 +46,15 @@ std::vector<std::string> json_files(const fs::path& directory) {
 
 Complaint no_file(const Place& place, const std::string& path, const fs::path& file) {
   std::error_code error;
+  const bool is_model = path == "model";
   if (fs::is_directory(file, error))
     return {place.file,
             place.line,
             place.column,
             path,
-            "the folder \"" + file.string() + "\" has no config.json",
-            "name a model's folder or file"};
+            is_model ? "the folder \"" + file.string() + "\" has no config.json"
+                     : "\"" + file.string() + "\" is a folder",
+            is_model ? "name a model's folder or file" : "name a file"};
   const std::string near =
       description::nearest_name(file.stem().string(), json_files(file.parent_path()));
   const std::string hint = near.empty() ? "" : "did you mean \"" + near + ".json\"?";

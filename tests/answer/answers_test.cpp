@@ -69,7 +69,8 @@ BestSettings settings() {
 
 BestMachine machine() {
   BestMachine all;
-  all.list = "one_box", all.tokens_per_day = 20e6, all.budget_usd = 5000;
+  all.list = "one_box", all.cards = {"RTX 4090", "RTX 5090"}, all.tokens_per_day = 20e6,
+  all.budget_usd = 5000;
   all.answer = BoxOffer{"",   "1 x RTX 4090", {"RTX 4090", "desktop", "", 1, 0, 64},
                         3000, true,           trial("lohan, micro-batch 4")};
   all.neighbours = {*all.answer};
