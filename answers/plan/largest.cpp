@@ -2,6 +2,7 @@
 
 #include "answers/plan/changed.hpp"
 #include "models/architecture/model.hpp"
+#include "reports/result/needs.hpp"
 #include "scenarios/json/shipped.hpp"
 #include "scenarios/reading/read_model.hpp"
 
@@ -63,6 +64,30 @@ struct TrainingWays {
     ends.push_back(trials.size());
   }
 };
+
+/// Of trials that have no room, by their bounds: one that its bound leaves lacks least.
+bool lacks_less(const Trial& a, const Trial& b) {
+  const auto lack = [](const Trial& trial) {
+    if (trial.refused) return std::numeric_limits<double>::infinity();
+    return trial.ruled_out ? trial.times_too_large.value_or(1) : 0;
+  };
+  return lack(a) < lack(b);
+}
+
+/// Of trials of which none fits: one that its bound leaves, else the one that lacks least.
+Trial& nearest_miss(std::vector<Trial>& trials) {
+  return *std::min_element(trials.begin(), trials.end(), lacks_less);
+}
+
+/// What a trial without room needs of the tier that lacks most, of what that has. Infinite where
+/// nobody knows.
+double times_needed(const Trial& trial) {
+  double most = 0;
+  if (trial.result)
+    for (const result::TierNeed& need : result::shortages_of(*trial.result))
+      most = std::max(most, static_cast<double>(need.needed) / static_cast<double>(need.capacity));
+  return most > 0 ? most : std::numeric_limits<double>::infinity();
+}
 
 /// Climbs a ladder with the way to train that is fastest at its foot, and where that has no room
 /// with the fastest of the others that has: of the first round in which one has.
@@ -137,8 +162,12 @@ class Climb {
       const std::size_t next = above_what_fits(trials);
       if (next == trials.size() || trials[next].not_tried || trials[next].unanswered) break;
       no_room_from_[way_] = std::min(no_room_from_[way_], values[next]);
+      missed_.clear();
       const auto other = fastest_other(values[next]);
-      if (!other) break;
+      if (!other) {
+        show_nearest(trials[next]);
+        break;
+      }
       trials.resize(next);
       trials.push_back(*other);
       const std::vector<Trial> rest = tried(values.subspan(next + 1), false);
@@ -157,6 +186,21 @@ class Climb {
     return std::nullopt;
   }
 
+  /// In place of the way that climbs, where no other has room either: the one that lacks least, of
+  /// those that lack least by their bounds.
+  void show_nearest(Trial& shown) {
+    constexpr std::size_t most_needs = 4;  // each a simulation or more
+    std::sort(missed_.begin(), missed_.end(), lacks_less);
+    if (missed_.size() > most_needs) missed_.resize(most_needs);
+    for (Trial& trial : missed_)
+      if (trial.ruled_out) try_one(backend_, base_, trial, counts_);
+    missed_.push_back(std::move(shown));
+    find_needs(backend_, base_, missed_);
+    shown = std::move(*std::min_element(
+        missed_.begin(), missed_.end(),
+        [](const Trial& a, const Trial& b) { return times_needed(a) < times_needed(b); }));
+  }
+
   /// Of one round.
   std::optional<Trial> fastest_of(std::uint64_t value, std::size_t from, std::size_t end) {
     std::vector<Trial> trials;
@@ -171,7 +215,9 @@ class Climb {
     const Trial* best = explore::fastest(trials);
     for (std::size_t i = 0; i < trials.size(); ++i) {
       if (&trials[i] == best) way_ = of[i];
-      if (has_no_room(trials[i])) no_room_from_[of[i]] = value;
+      if (!has_no_room(trials[i])) continue;
+      no_room_from_[of[i]] = value;
+      if (!trials[i].refused) missed_.push_back(std::move(trials[i]));
     }
     return best ? std::optional(*best) : std::nullopt;
   }
@@ -186,19 +232,10 @@ class Climb {
   const TrainingWays& ways_;
   const Ladder ladder_;
   TrialCounts& counts_;
-  std::size_t way_;  ///< that climbs
+  std::size_t way_;            ///< that climbs
+  std::vector<Trial> missed_;  ///< by the others of the value that it has no room for
   std::vector<std::uint64_t> no_room_from_;
 };
-
-/// Of trials of which none fits: one that its bound leaves, else the one that lacks least.
-Trial& nearest_miss(std::vector<Trial>& trials) {
-  const auto lack = [](const Trial& trial) {
-    if (trial.refused) return std::numeric_limits<double>::infinity();
-    return trial.ruled_out ? trial.times_too_large.value_or(1) : 0;
-  };
-  return *std::min_element(trials.begin(), trials.end(),
-                           [&](const Trial& a, const Trial& b) { return lack(a) < lack(b); });
-}
 
 /// Every way on every split of the cards, with all that they override.
 ///   with  what else is set, for the words: ", training.loss fused"

@@ -94,6 +94,11 @@ std::vector<FitLine> fit_lines(std::time_t now) {
        }},
       {"step",
        [](const Result& r) { return with_range(view::seconds(r.step_time_s), r, "step_time_s"); }},
+      {"updates late",
+       [](const Result& r) {
+         const Text late = lateness_words(r);
+         return late.empty() ? Text("-") : late + ": another training";
+       }},
       {"limited by",
        [](const Result& r) {
          const std::string limit = result::limited_by(r);

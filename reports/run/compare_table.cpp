@@ -33,6 +33,22 @@ bool fits_in(const Contender& contender) {
   return contender.result && contender.result->feasible();
 }
 
+bool is_late(const Contender& contender) {
+  return contender.result->staleness && contender.result->staleness->max > 0;
+}
+
+/// By contender, whether a row may mark it as the best: it fits, and trains as others do. Updates
+/// that are late are another training: where some runs have none, those are compared.
+std::vector<bool> judged(std::span<const Contender> contenders) {
+  const bool any_in_time =
+      std::any_of(contenders.begin(), contenders.end(),
+                  [](const Contender& one) { return fits_in(one) && !is_late(one); });
+  std::vector<bool> all;
+  for (const Contender& one : contenders)
+    all.push_back(fits_in(one) && !(any_in_time && is_late(one)));
+  return all;
+}
+
 using Value = std::function<double(const Result&)>;
 
 Answer answer(double value, Quantity quantity) { return {value, view::Number{value, quantity}}; }
@@ -150,12 +166,8 @@ std::function<std::optional<Answer>(const Result&)> of_stream(const char* key, Q
 /// By how many steps kernels see updates late, in the mean; at most, where that differs.
 std::optional<Answer> lateness(const Result& r) {
   if (!r.feasible()) return std::nullopt;
-  if (!r.staleness || r.staleness->max == 0) return Answer{0, "none"};
-  const auto& [mean, max] = static_cast<const result::Lateness&>(*r.staleness);
-  view::Text text =
-      view::Text(view::number(mean, Quantity::figure)) + (mean == 1 ? " step" : " steps");
-  if (mean != static_cast<double>(max)) text += ", " + view::Text(view::count(max)) + " at most";
-  return Answer{mean, text};
+  const Text words = lateness_words(r);
+  return words.empty() ? Answer{0, "none"} : Answer{r.staleness->mean, words};
 }
 
 /// A number of the finished run.
@@ -271,15 +283,15 @@ std::vector<Metric> metrics(std::span<const Contender> contenders) {
 
 namespace {
 
-/// The text that is best among the runs that fit; "" when nothing is better than anything, and
-/// where the best is to have none of it, which is no merit of its own.
-std::string best_text(const Metric& metric, std::span<const Contender> contenders,
+/// The text that is best among the runs that are judged; "" when nothing is better than anything,
+/// and where the best is to have none of it, which is no merit of its own.
+std::string best_text(const Metric& metric, const std::vector<bool>& judged,
                       const std::vector<std::optional<Answer>>& answers) {
   if (metric.best == Best::none || metric.best == Best::not_judged) return "";
   const Answer* best = nullptr;
   bool differ = false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (!answers[i] || !fits_in(contenders[i])) continue;
+    if (!answers[i] || !judged[i]) continue;
     differ = differ || (best && words(best->text) != words(answers[i]->text));
     if (!best || (metric.best == Best::lowest ? answers[i]->value < best->value
                                               : answers[i]->value > best->value))
@@ -298,18 +310,21 @@ std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> conten
     says_something = says_something || (answers.back() && !zero);
   }
   if (!says_something) return {};
-  const std::string best = best_text(metric, contenders, answers);
+  const std::vector<bool> may_be_best = judged(contenders);
+  const std::string best = best_text(metric, may_be_best, answers);
   std::vector<Cell> row = {metric.title};
   for (std::size_t i = 0; i < answers.size(); ++i)
     row.emplace_back(answers[i] ? answers[i]->text + answers[i]->beside : Text("-"),
-                     answers[i] && fits_in(contenders[i]) && answers[i]->text == best);
+                     answers[i] && may_be_best[i] && answers[i]->text == best);
   return row;
 }
 
 /// What a mark and the terms mean that stand in the table, a line each.
 void add_legend(view::Document& document, const Table& table) {
   constexpr std::pair<std::string_view, std::string_view> terms[] = {
-      {"updates late", "steps until kernels see an update; none: it is the training it would be"},
+      {"updates late",
+       "steps until kernels see an update; none: it is the training it would be, and beside such "
+       "no other is marked as the best"},
       {tokens_a_step,
        "steps differ, so that nothing is marked as best of what is counted by the step"},
       {"TFLOPS per GPU", "of the model alone, without what is computed a second time"},

@@ -136,6 +136,14 @@ GpuUse gpu_use(const Result& r) {
   return use.used == 0 || use.used > use.all ? GpuUse{} : use;
 }
 
+view::Text lateness_words(const Result& r) {
+  if (!r.staleness || r.staleness->max == 0) return {};
+  const auto& [mean, max] = static_cast<const result::Lateness&>(*r.staleness);
+  Text text = Text(view::number(mean, view::Quantity::figure)) + (mean == 1 ? " step" : " steps");
+  if (mean != static_cast<double>(max)) text += ", " + Text(view::count(max)) + " at most";
+  return text;
+}
+
 std::string reserves(const Result& r) {
   std::string text;
   if (r.gpu.reserve > 0) text = tier_bytes("gpu", r.gpu.reserve) + " of each GPU";

@@ -26,6 +26,10 @@ std::string scenario_title(const result::Result& result);
 /// "300.0 MiB of each GPU and 4.00 GiB of host memory"; "" where nothing is kept for the system.
 std::string reserves(const result::Result& result);
 
+/// By how many steps kernels see updates late, in the mean and, where that differs, at most:
+/// "11.0 steps, 12 at most"; "" where they see each in time.
+view::Text lateness_words(const result::Result& result);
+
 /// GPUs of the machine, and how many of them the scenario uses; both 0 where it does not say.
 struct GpuUse {
   std::uint64_t used = 0, all = 0;

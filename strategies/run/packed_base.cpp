@@ -79,8 +79,10 @@ void note_packed_base(const description::Scenario& scenario, const models::Model
   if (result.feasible() && is_whole(scenario) && result.gpu.capacity > 0 &&
       needed > result.gpu.capacity - result.gpu.reserve)
     note += text::filled(
-        "; that does not fit: a GPU then needs {} of {}",
-        {text::memory(needed), text::memory(result.gpu.capacity, text::Origin::datasheet)});
+        "; that does not fit: a GPU then needs {} of {}, with {} that stay free for the system",
+        {text::memory(needed + result.gpu.reserve),
+         text::memory(result.gpu.capacity, text::Origin::datasheet),
+         text::memory(result.gpu.reserve)});
   result.notes.push_back(std::move(note));
 }
 

@@ -3,6 +3,7 @@
 #include "answers/plan/largest.hpp"
 #include "answers/plan/machine.hpp"
 #include "answers/plan/settings.hpp"
+#include "reports/result/needs.hpp"
 #include "scenarios/description/data_files.hpp"
 #include "tests/answers/simulator.hpp"
 #include "tests/long_test.hpp"
@@ -38,6 +39,14 @@ int most_of(const std::vector<Trial>& trials) {
   return most;
 }
 
+/// What a trial needs of the tier that lacks most, of what that has.
+double times_needed(const Trial& trial) {
+  double most = 0;
+  for (const result::TierNeed& need : result::shortages_of(*trial.result))
+    most = std::max(most, static_cast<double>(need.needed) / static_cast<double>(need.capacity));
+  return most;
+}
+
 // The fastest at a context of 4096 holds more beside a sample than slower ones do.
 TEST(PlanLargest, GoesOnWithTheSystemThatHasRoomWhereTheFastestHasNone) {
   LONG_TEST();
@@ -54,6 +63,23 @@ TEST(PlanLargest, GoesOnWithTheSystemThatHasRoomWhereTheFastestHasNone) {
                 trial.result->system == "slideformer")
           << trial.words;
     }
+  // what is shown to have no room lacks less than any way that had room before
+  const auto miss = std::find_if(both.batches.begin(), both.batches.end(),
+                                 [](const Trial& trial) { return !trial.fits(); });
+  ASSERT_NE(miss, both.batches.end());
+  ASSERT_GT(times_needed(*miss), 1);
+  const PlanQuestion question = adapters_of_8b({"superoffload", "slideformer"});
+  const nlohmann::json base = plan_base(question, question.models.front());
+  for (const Trial& trial : both.batches) {
+    if (!trial.fits()) continue;
+    Trial larger = trial;
+    larger.overrides.back() = miss->overrides.back();
+    answer::TrialCounts counts;
+    try_one(sim(), base, larger, counts);
+    explore::find_needs(sim(), base, {&larger});
+    ASSERT_TRUE(larger.result) << larger.words;
+    EXPECT_LE(times_needed(*miss), times_needed(larger)) << trial.words;
+  }
 }
 
 /// Settings of zero_infinity, whose best micro-batch is between powers of two.

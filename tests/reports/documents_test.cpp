@@ -144,6 +144,16 @@ TEST(FitDocument, CallsBestOfAllOnlyWhatEverythingWasTriedBeside) {
   EXPECT_THAT(text, Not(HasSubstr("best of all")));
 }
 
+TEST(FitDocument, SaysOfTheBestThatItsUpdatesComeLate) {
+  answer::FitAnswer answer;
+  answer.fits = true;
+  answer.best = some();
+  const FitWords words{"gpt2", "box", "", false, 0};
+  EXPECT_THAT(fit_report(words, answer, {}), Not(HasSubstr("updates late")));
+  answer.best->staleness.emplace().mean = 11, answer.best->staleness->max = 12;
+  EXPECT_THAT(fit_report(words, answer, {}), HasSubstr("12 at most: another training"));
+}
+
 TEST(FitDocument, CountsTheWarrantyFromTheDayThatItIsGiven) {
   answer::FitAnswer answer;
   answer.fits = true;

@@ -169,6 +169,20 @@ TEST(CompareTable, SaysWhoseUpdatesComeLate) {
   EXPECT_EQ(row(table_of({prompt, late}), "updates late"), "");
 }
 
+TEST(CompareTable, MarksNoRunWithLateUpdatesAsBestBesideOneWithout) {
+  result::Result prompt = sample_that_fits(), slow = prompt, loose = prompt;
+  slow.tokens_per_s = prompt.tokens_per_s / 2;
+  loose.tokens_per_s = 10 * prompt.tokens_per_s;
+  loose.staleness.emplace().mean = 11, loose.staleness->max = 12;
+  const std::string with_both = row(table_of({slow, prompt, loose}), "tokens/s");
+  EXPECT_EQ(std::count(with_both.begin(), with_both.end(), '*'), 1) << with_both;
+  EXPECT_LT(with_both.find('*'), with_both.rfind(' ')) << with_both;
+  // of runs that all are late one is
+  slow.staleness = loose.staleness;
+  const std::string all_late = row(table_of({slow, loose}), "tokens/s");
+  EXPECT_EQ(all_late.back(), '*') << all_late;
+}
+
 TEST(CompareTable, SaysHowManyGpusAreIdle) {
   result::Result one = sample_that_fits();
   one.scenario["parallel"] = {{"data", 1}, {"tensor", 2}, {"pipeline", 1}};
