@@ -62,6 +62,9 @@ answer::Remedies find_remedies(const explore::Backend& asked, const Scenario& sc
   answer::Remedies remedies;
   const explore::Backend backend = explore::counting(asked, remedies.unanswered);
   remedies.memory = explore::more_memory(backend, scenario, result, resolve);
+  if (remedies.memory && remedies.memory->result.gpu.capacity > result.gpu.capacity)
+    if (auto own = explore::more_memory_beside_its_cards(backend, scenario, resolve))
+      remedies.memory = std::move(own);
   if (remedies.memory && on_memory) on_memory(*remedies.memory);
   explore::FittingChanges changes = explore::fitting_changes(
       backend, scenario, resolve, remedies.memory ? remedies.memory->result.tokens_per_s : 0);

@@ -1,5 +1,6 @@
 #include "explore/remedies/more_memory.hpp"
 
+#include "explore/remedies/changes.hpp"
 #include "reports/result/needs.hpp"
 #include "scenarios/description/quantity.hpp"
 
@@ -77,6 +78,12 @@ std::optional<Purchase> purchase_for(const Scenario& scenario, const result::Res
   return purchase;
 }
 
+bool lacks(const result::Result& result, const std::string& tier) {
+  const auto shortages = result::shortages_of(result);
+  return std::any_of(shortages.begin(), shortages.end(),
+                     [&](const result::TierNeed& need) { return need.tier == tier; });
+}
+
 }  // namespace
 
 std::uint64_t sold_host_memory(std::uint64_t bytes) { return at_least(host_sizes, bytes); }
@@ -108,6 +115,41 @@ std::optional<Remedy> more_memory(const Backend& backend, const Scenario& scenar
     purchase = purchase_for(*larger, *found);
   }
   return std::nullopt;
+}
+
+std::optional<Remedy> more_memory_beside_its_cards(const Backend& backend, const Scenario& scenario,
+                                                   const Resolve& resolve) {
+  std::vector<Change> changes;
+  std::vector<Scenario> scenarios;
+  for (Change& change : settings_of(scenario).all())
+    if (auto changed = resolve(change.overrides)) {
+      changes.push_back(std::move(change));
+      scenarios.push_back(std::move(*changed));
+    }
+  const std::vector<Outcome> needs =
+      simulate_all(backend, scenarios, 0, default_limit_s, {WhenFull::find_need});
+  std::vector<Change> bought;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    const auto& result = needs[i].result;
+    if (!result || result->feasible() || lacks(*result, "gpu")) continue;
+    const std::optional<Purchase> purchase = purchase_for(scenarios[i], *result);
+    if (!purchase) continue;
+    bought.push_back(changes[i]);
+    bought.back().words += " and " + purchase->words;
+    bought.back().overrides.insert(bought.back().overrides.end(), purchase->overrides.begin(),
+                                   purchase->overrides.end());
+  }
+  scenarios.clear();
+  for (const Change& change : bought) scenarios.push_back(*resolve(change.overrides));
+  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
+  std::optional<Remedy> fastest;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto& result = outcomes[i].result;
+    if (result && result->feasible() &&
+        (!fastest || result->tokens_per_s > fastest->result.tokens_per_s))
+      fastest = Remedy{bought[i].words, bought[i].overrides, *result};
+  }
+  return fastest;
 }
 
 }  // namespace spillway::explore

@@ -16,6 +16,14 @@ using answer::Remedy;
 std::optional<Remedy> more_memory(const Backend& backend, const description::Scenario& scenario,
                                   const result::Result& result, const Resolve& resolve);
 
+/// A setting with which the cards are large enough, and the host memory and drives that it then
+/// needs: the fastest. For a scenario to which more_memory gives cards with more memory, which are
+/// other cards.
+///   Result  nothing where there is none
+std::optional<Remedy> more_memory_beside_its_cards(const Backend& backend,
+                                                   const description::Scenario& scenario,
+                                                   const Resolve& resolve);
+
 /// The least size of host memory, of a GPU's memory, that is sold and holds `bytes`; 0: none does.
 std::uint64_t sold_host_memory(std::uint64_t bytes);
 std::uint64_t sold_gpu_memory(std::uint64_t bytes);

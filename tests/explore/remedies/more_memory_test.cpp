@@ -86,6 +86,25 @@ TEST(MoreMemory, IsNothingWhereGpuAndHostShareWhatTheMachineComesWith) {
   EXPECT_FALSE(remedy_of(scenario));
 }
 
+/// What `ratio` leaves to the GPU has no room there, and for the rest host memory is too small.
+TEST(MoreMemory, BesideACardIsForASettingWithWhichThatIsLargeEnough) {
+  json scenario = on_gaming_box("llama-3.1-8b", "zero_offload");
+  scenario["strategy"]["weights"]["home"] = "host";
+  scenario["strategy"]["optimizer"]["cpu_share"] = 0.7;
+  const Resolve resolve = resolver(scenario);
+  const result::Result first = simulate(sim(), *resolve({}));
+  ASSERT_EQ(result::shortages_of(first).size(), 2u);
+  const auto other_card = more_memory(sim(), *resolve({}), first, resolve);
+  ASSERT_TRUE(other_card);
+  EXPECT_GT(other_card->result.gpu.capacity, first.gpu.capacity);
+  const auto own = more_memory_beside_its_cards(sim(), *resolve({}), resolve);
+  ASSERT_TRUE(own);
+  EXPECT_TRUE(own->result.feasible());
+  EXPECT_EQ(own->result.gpu.capacity, first.gpu.capacity);
+  EXPECT_THAT(own->words, testing::StartsWith("strategy.optimizer.cpu_share 1 and "));
+  EXPECT_THAT(own->words, testing::HasSubstr("GiB of host memory"));
+}
+
 TEST(NoRoom, CountsDrivesAsTheyAreSold) {
   EXPECT_EQ(
       no_room({"ssd", 0, "weights", "init", 90'000'000'000, 20'000'000'000, 2'000'000'000'000}),
