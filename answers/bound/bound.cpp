@@ -46,7 +46,8 @@ answer::Bound Bounding::of(const Scenario& scenario) {
   const description::MachineFile& machine = scenario.machine;
   answer::Bound bound;
   bound.price_usd = machine.price();
-  if (std::string counted = count_key(scenario); counted != counted_) {
+  if (std::string counted = count_key(scenario);
+      counted != counted_ || (mandatory_ && !mandatory_->holds_for(scenario))) {
     mandatory_ = strategies::Mandatory::of(scenario);
     counted_ = std::move(counted);
   }

@@ -4,6 +4,7 @@
 #include "scenarios/document/box.hpp"
 #include "strategies/bounds/mandatory.hpp"
 
+#include <deque>
 #include <map>
 
 namespace spillway::explore {
@@ -41,7 +42,8 @@ struct BoxNeed {
 };
 
 /// Bounds of boxes under each setting, in closed form once a box of its shape was counted: boxes
-/// have one shape when their machines differ in rates, sizes and prices only.
+/// have one shape when their machines differ in rates, sizes and prices only. A setting whose
+/// pipeline is cut by time is counted once for each cut that the rates of these cards make.
 class BoxBounds {
  public:
   /// Keeps references to both.
@@ -61,17 +63,31 @@ class BoxBounds {
   /// A setting on boxes of one shape.
   struct Group {
     std::optional<description::Scenario> scenario;  ///< nothing: it contradicts itself
-    std::optional<strategies::Mandatory> mandatory;
-    double tokens = 0;  ///< of a step
+    std::deque<strategies::Mandatory> counted;      ///< one, or of pipelines one for each cut
+    std::map<std::size_t, const strategies::Mandatory*> by_rates;  ///< of these, of pipelines
+    double tokens = 0;                                             ///< of a step
   };
-  Group& group(std::size_t setting, const std::string& shape, const scenarios::Box& box,
+  /// A setting on one box.
+  struct Asked {
+    std::size_t setting, shape, rates;
+    const scenarios::Box& box;
+    const nlohmann::json& written;  ///< its machine file
+    const description::MachineFile& machine;
+  };
+  description::Scenario scenario_of(std::size_t setting, const scenarios::Box& box,
+                                    const nlohmann::json& machine) const;
+  Group& group(std::size_t setting, std::size_t shape, const scenarios::Box& box,
                const nlohmann::json& machine);
-  double most_tokens_per_day(Group& group, const description::MachineFile& machine) const;
+  const strategies::Mandatory* mandatory(Group& group, const Asked& asked) const;
+  double most_tokens_per_day(const Asked& asked);
+  std::size_t index_of_rates(const description::GpuSpec& gpu);
 
   const scenarios::PriceList& list_;
   const BoxNeed& need_;
   const std::vector<scenarios::SystemInfo> systems_ = known_systems();
-  std::map<std::pair<std::size_t, std::string>, Group> groups_;
+  std::map<std::string, std::size_t> shapes_;  ///< numbers of machine shapes
+  std::vector<description::GpuSpec> rates_;    ///< of cards whose kernels take different times
+  std::map<std::pair<std::size_t, std::size_t>, Group> groups_;  ///< by setting and shape
   std::map<scenarios::Box, std::vector<double>> known_;
   std::optional<description::ScenarioError> error_;
   bool resolved_ = false;

@@ -127,7 +127,8 @@ bool BestPlan::improve(bool in_children) {
 /// nobody has to run it. A plan that says something of those behind it is run.
 bool BestPlan::is_longer(const LowerPlan& plan) {
   if (!best_.feasible() || plan.ends_list || plan.opens_list) return false;
-  if (!mandatory_) mandatory_ = mandatory_of(plan_.scenario);
+  if (!mandatory_ || (*mandatory_ && !(*mandatory_)->holds_for(plan.scenario)))
+    mandatory_ = mandatory_of(plan.scenario);
   return *mandatory_ && (*mandatory_)->step_s(plan.scenario) >= best_.step_time_s;
 }
 

@@ -2,6 +2,7 @@
 
 #include "explore/outcome/most_tokens.hpp"
 #include "explore/points/shortage.hpp"
+#include "strategies/machine/kernel_time.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Groups that are remembered: more would take memory that grows with the space.
 constexpr std::size_t most_groups = 2048;
+/// Rates of a GPU for which a group remembers its cut.
+constexpr std::size_t most_rates = 4096;
 
 std::string path_of(const std::string& override) { return override.substr(0, override.find('=')); }
 bool asks_wear(const Measures& measures) {
@@ -43,6 +46,7 @@ Bounder::Bounder(const Points& points, const Measures& measures)
 void Bounder::find_fast_axes() {
   const auto& axes = points_.space().axes;
   fast_.assign(axes.size(), false);
+  rates_.assign(axes.size(), false);
   setters_.resize(axes.size());
   const std::optional<description::MachineFile> machine = points_.machine();
   if (!machine) return;
@@ -59,6 +63,9 @@ void Bounder::find_fast_axes() {
         all = all && setter.has_value();
         if (setter) setters.push_back(std::move(*setter));
       }
+      description::MachineFile changed = *machine;
+      for (const SetField& set : setters) set(changed);
+      rates_[a] = rates_[a] || !strategies::same_kernel_rates(changed.gpu, machine->gpu);
     }
     // every value has to set what another one sets, or the machine would keep the other's
     const auto paths = [&](const scenarios::AxisValue& value) {
@@ -72,17 +79,26 @@ void Bounder::find_fast_axes() {
   }
 }
 
+/// Nothing: whoever looks at the point says why.
+std::optional<description::Scenario> Bounder::scenario_at(const Coordinates& at) const {
+  try {
+    return scenarios::read_scenario(points_.space().base, points_.overrides(at), systems_,
+                                    scenarios::Refuse::what_cannot_run)
+        .scenario;
+  } catch (const description::ScenarioError&) {
+    return std::nullopt;
+  }
+}
+
 std::unique_ptr<Bounder::Group> Bounder::make_group(const Coordinates& at) {
   auto group = std::make_unique<Group>();
-  try {
-    group->scenario = scenarios::read_scenario(points_.space().base, points_.overrides(at),
-                                               systems_, scenarios::Refuse::what_cannot_run)
-                          .scenario;
-  } catch (const description::ScenarioError&) {
-    return nullptr;  // whoever looks at the point says why
-  }
-  group->mandatory = mandatory_of(group->scenario);
-  if (!group->mandatory) return nullptr;
+  std::optional<description::Scenario> scenario = scenario_at(at);
+  if (!scenario) return nullptr;
+  group->scenario = std::move(*scenario);
+  auto mandatory = mandatory_of(group->scenario);
+  if (!mandatory) return nullptr;
+  group->counted.push_back(std::move(*mandatory));
+  group->mandatory = &group->counted.front();
   group->scenario.machine.sources.clear();
   group->scenario.model = {};
   group->at = at;
@@ -111,11 +127,33 @@ Bounder::Group* Bounder::group_of(const Coordinates& at) {
 }
 
 void Bounder::move(Group& group, const Coordinates& at) const {
+  bool other_rates = false;
   for (std::size_t a = 0; a < at.size(); ++a) {
     if (!fast_[a] || group.at[a] == at[a]) continue;
     for (const SetField& set : setters_[a][at[a]]) set(group.scenario.machine);
     group.at[a] = at[a];
+    other_rates = other_rates || rates_[a];
   }
+  if (other_rates && group.scenario.parallel.cut_by_time()) find_cut(group, at);
+}
+
+/// Sets what was counted of stages as the GPU's rates at that point cut them.
+void Bounder::find_cut(Group& group, const Coordinates& at) const {
+  Coordinates rates = at;
+  for (std::size_t a = 0; a < at.size(); ++a)
+    if (!fast_[a] || !rates_[a]) rates[a] = 0;
+  if (group.by_rates.size() >= most_rates) group.by_rates.clear();
+  const auto [found, fresh] = group.by_rates.try_emplace(std::move(rates), nullptr);
+  const strategies::Mandatory*& mandatory = found->second;
+  if (fresh)
+    for (const strategies::Mandatory& one : group.counted)
+      if (one.holds_for(group.scenario)) mandatory = &one;
+  if (fresh && !mandatory)
+    if (const auto scenario = scenario_at(at))
+      if (auto counted = mandatory_of(*scenario))
+        mandatory = &group.counted.emplace_back(std::move(*counted));
+  group.mandatory = mandatory;
+  if (mandatory) group.bytes = mandatory->bytes(group.scenario.machine);
 }
 
 namespace {
@@ -239,6 +277,7 @@ const PointBound* Bounder::of(const Coordinates& at) {
   Group* group = group_of(at);
   if (!group) return nullptr;
   move(*group, at);
+  if (!group->mandatory) return nullptr;
   fill(*group, at);
   return &bound_;
 }

@@ -5,6 +5,7 @@
 #include "explore/points/measure.hpp"
 #include "strategies/bounds/mandatory.hpp"
 
+#include <deque>
 #include <map>
 
 namespace spillway::explore {
@@ -17,7 +18,8 @@ struct PointBound {
 };
 
 /// Bounds of points from what their systems ask of any machine. Points that differ in nothing but
-/// rates, sizes and prices of their machine share one count of that demand.
+/// rates, sizes and prices of their machine share one count of that demand, or where a pipeline is
+/// cut by time one for each cut.
 class Bounder {
  public:
   /// Keeps references to both.
@@ -39,8 +41,10 @@ class Bounder {
  private:
   /// Points that differ along fast axes only.
   struct Group {
-    description::Scenario scenario;  ///< its machine is set to one of the points
-    std::optional<strategies::Mandatory> mandatory;
+    description::Scenario scenario;                    ///< its machine is set to one of the points
+    std::deque<strategies::Mandatory> counted;         ///< one, or of pipelines one for each cut
+    const strategies::Mandatory* mandatory = nullptr;  ///< of these, that of the point; or nothing
+    std::map<Coordinates, const strategies::Mandatory*> by_rates;  ///< of these, of pipelines
     Coordinates at;
     double tokens = 0, samples = 0;  ///< of a step
     double longest_s = 0;            ///< a step that the constraints accept takes no longer
@@ -48,9 +52,11 @@ class Bounder {
   };
 
   void find_fast_axes();
+  std::optional<description::Scenario> scenario_at(const Coordinates& at) const;
   Group* group_of(const Coordinates& at);
   std::unique_ptr<Group> make_group(const Coordinates& at);
   void move(Group& group, const Coordinates& at) const;
+  void find_cut(Group& group, const Coordinates& at) const;
   void fill(const Group& group, const Coordinates& at);
   Interval number(const Group& group, const std::string& path) const;
   void measure_steps(const Group& group, Interval step_s);
@@ -62,6 +68,7 @@ class Bounder {
   const bool asks_wear_;
   const std::vector<scenarios::SystemInfo> systems_ = known_systems();
   std::vector<bool> fast_;
+  std::vector<bool> rates_;  ///< by axis: it sets rates that the GPU's kernels of passes go at
   std::vector<std::vector<std::vector<SetField>>> setters_;  ///< by fast axis and value
   std::map<Coordinates, std::unique_ptr<Group>> groups_;     ///< by the coordinates of slow axes
   Coordinates slow_;

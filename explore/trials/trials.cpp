@@ -74,9 +74,9 @@ void leave_out_rest(std::span<Ready> ready) {
   }
 }
 
-/// Demands that were counted, one for all scenarios that differ in rates and sizes of their
-/// machine.
-using Demands = std::map<std::string, std::optional<strategies::Mandatory>>;
+/// Demands that were counted of scenarios that differ in rates and sizes of their machine: one for
+/// all of them, or of a pipeline that is cut by time one for each cut.
+using Demands = std::map<std::string, std::vector<std::optional<strategies::Mandatory>>>;
 
 /// Sets the bound of a trial.
 void bound(Ready& ready, Demands& demands) {
@@ -84,18 +84,22 @@ void bound(Ready& ready, Demands& demands) {
   const Scenario& scenario = ready.scenario;
   json key = scenario;
   key["machine"] = shape_of(scenario.machine);
-  const auto [found, fresh] = demands.try_emplace(key.dump());
-  if (fresh) found->second = mandatory_of(scenario);
+  auto& counted = demands[key.dump()];
+  auto found = std::find_if(counted.begin(), counted.end(), [&](const auto& mandatory) {
+    return !mandatory || mandatory->holds_for(scenario);
+  });
+  if (found == counted.end()) found = counted.insert(found, mandatory_of(scenario));
+  const std::optional<strategies::Mandatory>& mandatory = *found;
   ready.most = any;
-  if (!found->second) return;
-  if (const char* tier = found->second->too_small(scenario.machine)) {
-    const Shortage shortage = shortage_of(*found->second, tier, scenario.machine);
+  if (!mandatory) return;
+  if (const char* tier = mandatory->too_small(scenario.machine)) {
+    const Shortage shortage = shortage_of(*mandatory, tier, scenario.machine);
     ready.trial->reason = shortage.words();
     ready.trial->times_too_large = shortage.needs / shortage.has;
     ready.trial->ruled_out = true;
     return;
   }
-  const double step_s = found->second->step_s(scenario);
+  const double step_s = mandatory->step_s(scenario);
   if (step_s > 0) ready.trial->most_tokens_per_s = ready.most = tokens_a_step(scenario) / step_s;
 }
 

@@ -284,15 +284,17 @@ struct Training {
 };
 
 /// Where a pipeline is cut into stages.
-///   flops   where the longest stage is shortest, by FLOPs of forward and backward. Source  what
-///           planners that profile a step do; Megatron-LM by hand
-///           (--decoder-last-pipeline-num-layers)
+///   time    where the longest stage is shortest, by the seconds of forward and backward at the
+///           rates of the machine's GPU, what runs again in backward included, updates and
+///           collectives not. Source  what planners that profile a step do (PipeDream, SOSP'19);
+///           Megatron-LM by hand (--decoder-last-pipeline-num-layers)
+///   flops   the same by FLOPs of forward and backward: one cut for all machines
 ///   layers  equal numbers of blocks; what lies before and behind them goes with the first and the
 ///           last stage. Source  TorchTitan's default split points (late 2024), Megatron-LM's
 ///           default: neither weighs the head
-enum class PipelineCut : std::uint8_t { flops, layers };
+enum class PipelineCut : std::uint8_t { time, flops, layers };
 template <>
-inline constexpr auto names_of<PipelineCut> = in_order("flops", "layers");
+inline constexpr auto names_of<PipelineCut> = in_order("time", "flops", "layers");
 
 /// How ranks that share the tokens of a sample attend to all of it.
 ///   ulysses  each has some heads of all tokens: an all-to-all before attention and one behind it.
@@ -333,7 +335,7 @@ inline constexpr auto names_of<PipelineSchedule> = in_order("1f1b", "gpipe", "in
 
 struct Parallel {
   std::uint64_t data = 1, tensor = 1, pipeline = 1, zero_stage = 3;
-  PipelineCut pipeline_cut = PipelineCut::flops;
+  PipelineCut pipeline_cut = PipelineCut::time;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   std::uint64_t virtual_stages = 2;  ///< pieces of the model on each stage, of `interleaved` alone
   /// Tensor ranks share the tokens of what they do not cut: norms, dropout, residuals. Their sums
@@ -351,6 +353,10 @@ struct Parallel {
   /// Pieces of the model that a stage has.
   std::uint64_t pieces() const {
     return pipeline > 1 && schedule == PipelineSchedule::interleaved ? virtual_stages : 1;
+  }
+  /// Where its stages begin and end depends on the rates of the GPU.
+  bool cut_by_time() const {
+    return pipeline > 1 && pieces() == 1 && pipeline_cut == PipelineCut::time;
   }
   /// A stage has one micro-batch at a time under way.
   bool one_at_a_time() const { return pipeline == 1 || schedule == PipelineSchedule::sequential; }

@@ -144,7 +144,8 @@ double states_s(const std::vector<double>& states, const description::MachineFil
 /// The same job on a machine without limits, for a step behind a warm-up: all ask for the same. Of
 /// updates a step late one more, as a run's last step has none. One more warm-up where the first
 /// step selects columns: ranks that meet for it end it in another order than later ones, and with
-/// it their late updates on this or that side of its end.
+/// it their late updates on this or that side of its end. What runs again in backward by a policy
+/// does so here, so that a pipeline that is cut by time has the stages of the run.
 Scenario unlimited(Scenario scenario) {
   scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
   scenario.machine.host.memory = description::Bytes(0);
@@ -202,9 +203,10 @@ Decision decide_without_limits(const Scenario& counted, const LeftOpen& open) {
 std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   if (scenario.run.io_bench) return std::nullopt;
   const LeftOpen open = left_open(scenario.strategy);
+  const Scenario counted = unlimited(scenario);
   std::optional<Decision> decision;
   try {
-    decision = decide_without_limits(unlimited(scenario), open);
+    decision = decide_without_limits(counted, open);
   } catch (const description::ScenarioError&) {
     return std::nullopt;  // the stand-in of a planned system cannot run such a job
   }
@@ -222,6 +224,11 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   mandatory.demand_ = least_step(from_last_warmup, scenario.strategy.optimizer.staleness == 1);
   const std::uint32_t alike = machine.topology().alike;
   if (alike > 1) mandatory.demand_ = mandatory.demand_.of_alike(alike);
+  if (counted.parallel.cut_by_time()) {
+    const Prepared& prepared = *(*decision)->prepared;
+    mandatory.cut_ = std::make_shared<const TimedCut>(prepared.model, prepared.program, counted);
+    mandatory.stages_ = mandatory.cut_->stages(counted);
+  }
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
   leave_out(mandatory.demand_, open);
   if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu())
@@ -233,6 +240,10 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   if (scenario.strategy.optimizer.paths.empty())
     mandatory.drives_ = held_throughout("ssd", result.ssd);
   return mandatory;
+}
+
+bool Mandatory::holds_for(const Scenario& scenario) const {
+  return !cut_ || cut_->stages(scenario) == stages_;
 }
 
 Bounds Mandatory::busy(const Scenario& scenario) const {

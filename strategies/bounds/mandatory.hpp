@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/bounds/bounds.hpp"
+#include "strategies/layout/timed_cut.hpp"
 
 #include <memory>
 #include <optional>
@@ -16,7 +17,8 @@ struct MandatoryBytes {
 };
 
 /// What a step asks of a machine whatever its rates and the sizes of its memories are: no schedule
-/// of the scenario's system does with less. One for all machines that differ only in those.
+/// of the scenario's system does with less. One for all machines that differ only in those, but
+/// for pipelines that are cut by time, whose stages depend on the rates of the GPU: see holds_for.
 ///   Where a system plans for the machine, what it may plan is left out (LeftOpen): swapped and
 ///   cached activations and what is recomputed instead; states that spare host memory keeps off the
 ///   drives; of plans for each tensor, and of updates that no step waits for, all but the matrix
@@ -31,6 +33,10 @@ class Mandatory {
   ///   Throws  InternalError
   static std::optional<Mandatory> of(const description::Scenario& scenario,
                                      Fold fold = Fold::equals);
+
+  /// Whether what was counted holds for `scenario`, whose machine differs in rates and sizes only:
+  /// of a pipeline that is cut by time, whether the rates of its GPU cut it at the same layers.
+  bool holds_for(const description::Scenario& scenario) const;
 
   /// No step is shorter on `scenario`, whose machine differs in rates and sizes only.
   ///   Throws  ScenarioError when it has no compute rate for the training's element type
@@ -50,7 +56,9 @@ class Mandatory {
 
  private:
   Demand demand_;
-  bool storages_apart_ = true;  ///< which storage gets what does not depend on their rates
+  std::shared_ptr<const TimedCut> cut_;  ///< of a pipeline that is cut by time; else nothing
+  std::vector<StageLayers> stages_;      ///< where it was cut when this was counted
+  bool storages_apart_ = true;           ///< which storage gets what does not depend on their rates
   std::uint64_t host_ = 0, gpu_ = 0, drives_ = 0;  ///< bytes at once, in any run
   std::vector<double> states_;  ///< by rank, where a planner decides where they are
 };

@@ -6,7 +6,7 @@
 namespace spillway::strategies {
 
 /// What is computed once for a scenario: the model and its step program. Of the machine it has
-/// nothing, so that all candidates of a decision share it. Movable.
+/// nothing but where a pipeline is cut, so that all candidates of a decision share it. Movable.
 struct Prepared {
   models::Model model;
   models::StepProgram program;

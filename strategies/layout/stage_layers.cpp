@@ -1,5 +1,7 @@
 #include "strategies/layout/stage_layers.hpp"
 
+#include "strategies/layout/timed_cut.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -52,6 +54,8 @@ void cut_further(std::vector<std::size_t>& first, std::size_t units, std::size_t
   }
 }
 
+}  // namespace
+
 std::vector<double> layer_flops(const models::StepProgram& program) {
   std::vector<double> flops;
   for (const models::LayerSpan& layer : program.layers) {
@@ -63,8 +67,6 @@ std::vector<double> layer_flops(const models::StepProgram& program) {
   }
   return flops;
 }
-
-}  // namespace
 
 std::vector<StageLayers> split_evenly(const std::vector<bool>& is_block, std::uint64_t stages) {
   const auto blocks =
@@ -114,6 +116,7 @@ std::vector<StageLayers> stage_layers(const models::Model& model,
   const std::uint64_t stages = scenario.parallel.pipeline, pieces = scenario.parallel.pieces();
   if (pieces > 1 || scenario.parallel.pipeline_cut == description::PipelineCut::layers)
     return split_evenly(blocks, stages * pieces);
+  if (scenario.parallel.cut_by_time()) return TimedCut(model, program, scenario).stages(scenario);
   return split_by_work(blocks, layer_flops(program), stages);
 }
 

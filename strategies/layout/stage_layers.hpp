@@ -9,6 +9,7 @@ namespace spillway::strategies {
 /// stage, and what lies behind a block with that block's.
 struct StageLayers {
   std::uint32_t first = 0, last = 0;
+  bool operator==(const StageLayers&) const = default;
 };
 
 /// Stages with equal numbers of blocks.
@@ -21,8 +22,12 @@ std::vector<StageLayers> split_evenly(const std::vector<bool>& is_block, std::ui
 std::vector<StageLayers> split_by_work(const std::vector<bool>& is_block,
                                        const std::vector<double>& work, std::uint64_t stages);
 
-/// The stages of a scenario's pipeline, as `parallel.pipeline_cut` has them; where a stage has
-/// several pieces of the model, all pieces in the order of the layers, each with as many blocks.
+/// Matrix FLOPs of each layer's forward and backward.
+std::vector<double> layer_flops(const models::StepProgram& program);
+
+/// The stages of a scenario's pipeline, as `parallel.pipeline_cut` has them (by time: TimedCut);
+/// where a stage has several pieces of the model, all pieces in the order of the layers, each with
+/// as many blocks.
 std::vector<StageLayers> stage_layers(const models::Model& model,
                                       const models::StepProgram& program,
                                       const description::Scenario& scenario);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace spillway::strategies {
 
@@ -222,6 +223,24 @@ double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& s
     seconds +=
         seconds_of(kernel.widened, gpu.memory_rate.value(), "gpu.memory_rate") + gpu.launch.value();
   return seconds + gpu.launch.value();
+}
+
+bool has_kernel_rates(const description::Scenario& scenario) {
+  const description::GpuSpec& gpu = scenario.machine.gpu;
+  if (!has_compute_rates(scenario) || compute_rate(scenario) <= 0) return false;
+  if (scenario.training.precision == description::Precision::fp8 && fp8_rate(scenario) <= 0)
+    return false;
+  for (const KernelRate traffic : {KernelRate::usual, KernelRate::reduction, KernelRate::permute})
+    if (traffic_rate(traffic, gpu).value() <= 0) return false;
+  return attention_rate(scenario) > 0;
+}
+
+bool same_kernel_rates(const description::GpuSpec& one, const description::GpuSpec& other) {
+  const auto numbers = [](const description::GpuSpec& gpu) {
+    return std::tie(gpu.memory_rate, gpu.launch, gpu.elementwise, gpu.matrix_half, gpu.reduction,
+                    gpu.permute, gpu.compute, gpu.attention, gpu.products);
+  };
+  return numbers(one) == numbers(other);
 }
 
 double launching_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {

@@ -43,6 +43,12 @@ double product_share(ProductShape shape, const description::GpuSpec& gpu);
 ///   Throws  ScenarioError: no compute rate; InternalError: no memory rate
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);
 
+/// Whether the machine has all rates that kernel_seconds asks for in this training's passes.
+bool has_kernel_rates(const description::Scenario& scenario);
+
+/// Whether kernels of passes take as long on both.
+bool same_kernel_rates(const description::GpuSpec& one, const description::GpuSpec& other);
+
 /// What a thread of the host takes to launch a kernel of a pass: `host.launch`, and
 /// `host.module_hooks` before a module whose weights ZeRO-3 gathers with `weights.hooks`.
 double launching_seconds(const LoggedKernel& kernel, const description::Scenario& scenario);

@@ -349,6 +349,12 @@ double compute_rate(const description::Scenario& scenario) {
   return found->second.value();
 }
 
+bool has_compute_rates(const description::Scenario& scenario) {
+  const Rates& rates = scenario.machine.gpu.compute;
+  const bool fp8 = scenario.training.precision == description::Precision::fp8;
+  return own_rate(rates, scenario) != rates.end() && (!fp8 || rates.contains("fp8"));
+}
+
 double fp8_rate(const description::Scenario& scenario) {
   const Rates& rates = scenario.machine.gpu.compute;
   const auto found = rates.find("fp8");

@@ -69,6 +69,8 @@ std::string_view compute_type(description::Precision precision);
 /// That rate; where the machine has none for fp32, its tf32.
 ///   Throws  ScenarioError when it has neither
 double compute_rate(const description::Scenario& scenario);
+/// Whether it has one, and one of 8-bit copies where the training makes such.
+bool has_compute_rates(const description::Scenario& scenario);
 /// The rate of products of 8-bit copies, `gpu.compute.fp8`.
 ///   Throws  ScenarioError when the machine has none
 double fp8_rate(const description::Scenario& scenario);

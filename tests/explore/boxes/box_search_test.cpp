@@ -41,9 +41,11 @@ json card(const char* name, double price, const char* memory, const char* rate) 
 }
 
 /// Two cards, one or two of them, three sizes of memory and up to two drives.
-scenarios::PriceList small_list() {
+///   elementwise  how the traffic of the cards' kernels is charged
+scenarios::PriceList small_list(const char* elementwise = "included") {
   json list = {{"name", "small"}, {"date", "2026-11-21"}};
   list["gpus"] = {card("slow", 200, "6 GiB", "5 TFLOPS"), card("fast", 900, "12 GiB", "60 TFLOPS")};
+  for (json& one : list["gpus"]) one["gpu"]["elementwise"] = elementwise;
   list["hosts"] = {{{"name", "host"},
                     {"price_usd", 500},
                     {"dram_usd_per_gib", 10},
@@ -312,6 +314,26 @@ TEST(BoxSearch, FindsABoxOnWhichOnlyWhatItDoesNotSearchWithDoesIt) {
   EXPECT_TRUE(found.answer->meets);
   EXPECT_GT(found.late_looks, 0u);
   EXPECT_FALSE(found.late_systems.empty());
+}
+
+// The fast card waits for its memory where the slow one multiplies: the head is a larger part.
+TEST(BoxBounds, AreOfTheStagesThatTheRatesOfEachCardCut) {
+  const scenarios::PriceList list = small_list("separate");
+  BoxNeed asked = need(1, 1e9);
+  BoxSetting stages = asked.settings.at(1);
+  stages.overrides.insert(stages.overrides.end(),
+                          {"parallel.pipeline=2", "training.loss=plain", "model.vocab_size=80000"});
+  stages.cards = 2;
+  asked.settings = {stages};
+  BoxBounds together(list, asked);
+  std::set<std::string> bounds;
+  for (const Box& box : boxes_of(list)) {
+    if (box.gpus != 2) continue;
+    const std::vector<double> alone = BoxBounds(list, asked).of(box);
+    EXPECT_EQ(together.of(box), alone);
+    bounds.insert(json(alone).dump());
+  }
+  EXPECT_GT(bounds.size(), 1u);
 }
 
 TEST(BoxSearch, ThrowsWhatIsWrongWithEverySetting) {

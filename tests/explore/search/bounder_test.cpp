@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "explore/search/explorer.hpp"
 #include "strategies/systems/catalogue.hpp"
@@ -210,6 +211,37 @@ TEST(Bounds, OfMachineNumbersAloneAreFast) {
   // check rates of this machine follow from the rate of its memory; the odd axis keeps what is set
   EXPECT_EQ(Bounder(points, measures).fast(),
             (std::vector<bool>{true, true, false, false, false, false}));
+}
+
+// The rates of a GPU say where a pipeline is cut, and with it what each card does.
+TEST(Bounds, AreOfTheStagesThatTheRatesOfThePointCut) {
+  const SpaceFiles files;
+  json written = json::parse(space_over(
+      R"("machine.gpu.memory": ["40 GiB", "80 GiB"],
+         "machine.gpu.memory_rate": ["100 GB/s", "99 GB/s", "3 TB/s", "200 TB/s"],
+         "parallel.pipeline": [1, 2])"));
+  written["base"]["machine"] = {{"name", "two"},
+                                {"extends", "h100_8gpu"},
+                                {"gpu", {{"count", 2}, {"elementwise", "separate"}}}};
+  written["base"]["training"] = {{"micro_batch", 8}, {"sequence", 256}, {"loss", "plain"}};
+  const auto space = files.space(written.dump());
+  const Points points(space);
+  const Measures measures(points);
+  Bounder together(points, measures);
+  EXPECT_EQ(together.fast(), (std::vector<bool>{true, true, false}));
+  constexpr std::uint64_t all = 16, apart = 7;  // every point twice, in an order of neither axis
+  std::set<double> costs;
+  for (std::uint64_t i = 0; i < 2 * all; ++i) {
+    const Coordinates at = points.at(i * apart % all);
+    Bounder alone(points, measures);
+    const PointBound* own = alone.of(at);
+    ASSERT_TRUE(own);
+    const PointBound* bound = together.of(at);
+    ASSERT_TRUE(bound);
+    EXPECT_EQ(bound->costs, own->costs) << points.shown(at);
+    costs.insert(own->costs.front());
+  }
+  EXPECT_EQ(costs.size(), 8u);  // by rate and stages
 }
 
 TEST(Bounds, AreNoneWhereAnAxisNamesOtherMachines) {

@@ -37,6 +37,34 @@ std::vector<double> values_in(const text::Text& text) {
   return values;
 }
 
+/// A trial of two cards in stages, whose head takes the more of a step the slower their memory is.
+Trial in_stages(const char* rate) {
+  Trial trial;
+  trial.words = rate;
+  trial.overrides = {"machine=h100_8gpu",
+                     "machine.gpu.count=2",
+                     "machine.gpu.elementwise=separate",
+                     std::string("machine.gpu.memory_rate=") + rate,
+                     "parallel.pipeline=2",
+                     "training.micro_batch=8",
+                     "training.loss=plain",
+                     "model.vocab_size=80000"};
+  return trial;
+}
+
+TEST(Trials, HaveTheBoundsOfTheStagesThatTheirOwnRatesCut) {
+  const std::vector<const char*> rates = {"100 GB/s", "3 TB/s", "100 GB/s", "200 TB/s"};
+  std::vector<Trial> together;
+  for (const char* rate : rates) together.push_back(in_stages(rate));
+  ASSERT_FALSE(try_bounded(sim(), on_one_card(), together, {}));
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    std::vector<Trial> alone = {in_stages(rates[i])};
+    ASSERT_FALSE(try_bounded(sim(), on_one_card(), alone, {}));
+    ASSERT_GT(alone.front().most_tokens_per_s, 0) << words(alone.front().reason);
+    EXPECT_EQ(together[i].most_tokens_per_s, alone.front().most_tokens_per_s) << rates[i];
+  }
+}
+
 TEST(Trials, ThatBoundsRuleOutHaveNumbersInTheirReason) {
   std::vector<Trial> trials = small_and_large();
   TrialCounts counts;

@@ -188,6 +188,56 @@ TEST(Mandatory, BytesAreNoMoreThanThoseOfARun) {
   }
 }
 
+/// Of stages that are cut by time, whose head takes the more of it the slower the GPU's memory is.
+description::Scenario cut_by_time(const std::string& system, const Overrides& more) {
+  Overrides overrides = {"model.num_hidden_layers=8",
+                         "model.vocab_size=32768",
+                         "training.loss=plain",
+                         "parallel.pipeline=2",
+                         "training.micro_batch=16",
+                         "training.gradient_accumulation=3",
+                         "run.steps=1",
+                         "machine.gpu.elementwise=separate"};
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return small_model("llama", system, overrides);
+}
+
+TEST(Mandatory, HoldsForTheRatesByWhichAPipelineIsCut) {
+  const auto at = [](const char* rate, const char* cut) {
+    return cut_by_time("resident", {std::string("machine.gpu.memory_rate=") + rate,
+                                    std::string("parallel.pipeline_cut=") + cut});
+  };
+  const description::Scenario slow = at("100 GB/s", "time"), fast = at("200 TB/s", "time");
+  const auto mandatory = Mandatory::of(slow);
+  ASSERT_TRUE(mandatory);
+  EXPECT_TRUE(mandatory->holds_for(slow));
+  EXPECT_FALSE(mandatory->holds_for(fast));
+  EXPECT_NE(mandatory->step_s(fast), bound(fast));  // other stages
+  // rates that cut it at the same layer share a count
+  const description::Scenario near = at("99 GB/s", "time");
+  EXPECT_TRUE(mandatory->holds_for(near));
+  EXPECT_EQ(mandatory->step_s(near), bound(near));
+  EXPECT_TRUE(Mandatory::of(at("100 GB/s", "flops"))->holds_for(at("200 TB/s", "flops")));
+}
+
+TEST(Mandatory, IsNoMoreThanAStepOfStagesThatAreCutByTime) {
+  for (const char* system : {"resident", "ssdtrain", "teraio", "zero_offload"})
+    for (const char* policy : {"", "checkpoint_gpu"})
+      for (const char* rate : {"100 GB/s", "400 GB/s", "200 TB/s"}) {
+        Overrides more = {std::string("machine.gpu.memory_rate=") + rate};
+        if (*policy) more.push_back(std::string("strategy.activations.policy=") + policy);
+        description::Scenario scenario;
+        try {
+          scenario = cut_by_time(system, more);
+        } catch (const description::ScenarioError&) {
+          continue;  // the system has no such part
+        }
+        const result::Result run = simulate(scenario);
+        if (!run.feasible()) continue;
+        EXPECT_LE(bound(scenario), run.step_time_s) << system << policy << rate;
+      }
+}
+
 /// The least GPU memory of which `too_small` does not hold.
 std::uint64_t least_gpu(description::Scenario scenario,
                         const std::function<bool(const description::Scenario&)>& too_small) {

@@ -55,6 +55,13 @@ std::vector<Asked> all_asked() {
                  "resident",
                  {"parallel.pipeline=2", "training.gradient_accumulation=3"}});
   all.push_back(
+      {"stages_cut_by_time",
+       "llama",
+       "resident",
+       {"parallel.pipeline=2", "training.gradient_accumulation=3", "model.num_hidden_layers=8",
+        "model.vocab_size=32768", "training.loss=plain", "training.micro_batch=16",
+        "machine.gpu.elementwise=separate", "machine.gpu.memory_rate=123.4567891 GB/s"}});
+  all.push_back(
       {"two_planned_stages",
        "llama",
        "teraio",
