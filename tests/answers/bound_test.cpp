@@ -69,6 +69,22 @@ TEST(Bound, OfOneAfterAnotherIsThatOfEachAlone) {
   EXPECT_NE(known[4], known[3]) << "twice the samples";
 }
 
+/// The machine's numbers say where a pipeline is cut: a count holds for one cut.
+TEST(Bound, OfStagesIsThatOfTheCutThatTheRatesOfTheGpuMake) {
+  json text = json::parse(streamed);
+  text["strategy"]["system"] = "resident";
+  text["parallel"]["pipeline"] = 2;
+  text["training"] = {{"micro_batch", 8}, {"loss", "plain"}};
+  Bounding bounding;
+  for (const char* rate : {"100 GB/s", "99 GB/s", "200 TB/s", "100 GB/s"}) {
+    text["machine"] = {{"name", "two"},
+                       {"extends", "h100_8gpu"},
+                       {"gpu", {{"count", 2}, {"elementwise", "separate"}, {"memory_rate", rate}}}};
+    const description::Scenario asked = scenario(text.dump());
+    EXPECT_EQ(json(bounding.of(asked)), json(bound_of(asked))) << rate;
+  }
+}
+
 TEST(Bound, NamesWhatIsTooSmall) {
   const answer::Bound bound =
       bound_of(scenario(R"({"model": "llama-3.1-8b", "machine": "gaming_4090",
