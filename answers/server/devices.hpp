@@ -46,7 +46,7 @@ hw_backend::MakeDevice make_device(const DeviceChoice& choice);
 /// that of the smallest.
 struct DeviceMemory {
   std::uint64_t memory = 0;   ///< all
-  std::uint64_t context = 0;  ///< of it, in use before a run takes any, by whomever
+  std::uint64_t context = 0;  ///< of it, in use before a run takes any, by any program
   std::string source;         ///< for the machine file
 };
 ///   Throws  DeviceError

@@ -14,7 +14,7 @@
 namespace spillway::gui {
 
 /// Finds where the verdict of the session's question flips, one knob after another, after a pause.
-/// Has a worker of its own, so that nobody's answer waits for it: it asks for bounds first, which
+/// Has a worker of its own, so that no other answer waits for it: it asks for bounds first, which
 /// say what is too small, then for simulations; and `spillway fit` where a search found no way.
 /// A change of the question ends all that and forgets what was found.
 class FlipFinder : public QObject {

@@ -37,7 +37,7 @@ json::json_pointer pointer_to(const std::string& path) {
   return json::json_pointer(pointer);
 }
 
-/// Splits are always said; those that are as a new question has them are nobody's choice.
+/// Splits are always said; those that are as in a new question were not chosen.
 bool says(const Question& question, const std::string& path) {
   if (path.starts_with("parallel."))
     return scenario_of(question)[pointer_to(path)] != scenario_of(Question())[pointer_to(path)];

@@ -28,16 +28,16 @@ void HostPrimitives::map(std::uint64_t count, const std::array<Input, ins>& inpu
   }
 }
 
-/// The sum of value(i), i in [0, count), in eight strands that are added pairwise at the end.
+/// The sum of value(i), i in [0, count), in eight partial sums that are added pairwise at the end.
 template <class Value>
 float sum_of(std::size_t count, const Value& value) {
-  float strand[8] = {};
+  float partial[8] = {};
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8)
-    for (std::size_t lane = 0; lane < 8; ++lane) strand[lane] += value(i + lane);
-  for (std::size_t lane = 0; i < count; ++i, ++lane) strand[lane] += value(i);
-  return ((strand[0] + strand[4]) + (strand[2] + strand[6])) +
-         ((strand[1] + strand[5]) + (strand[3] + strand[7]));
+    for (std::size_t lane = 0; lane < 8; ++lane) partial[lane] += value(i + lane);
+  for (std::size_t lane = 0; i < count; ++i, ++lane) partial[lane] += value(i);
+  return ((partial[0] + partial[4]) + (partial[2] + partial[6])) +
+         ((partial[1] + partial[5]) + (partial[3] + partial[7]));
 }
 
 }  // namespace spillway::hw_backend

@@ -128,7 +128,8 @@ void HostPrimitives::adafactor(const AdafactorArrays& arrays, const AdafactorSca
   const std::uint64_t n = arrays.rows * arrays.columns;
   const float rate = adafactor_rate(scalars, masters, updates, n);
   for (std::uint64_t i = 0; i < n; ++i) {
-    const float w = tamed(scalars.decay * load(arrays.master, i) - rate * matrix.update(i));
+    const float w =
+        with_canonical_nan(scalars.decay * load(arrays.master, i) - rate * matrix.update(i));
     store(arrays.master, i, w);
     if (arrays.weight) store(*arrays.weight, i, w);
   }
@@ -144,7 +145,7 @@ void HostPrimitives::adam_in_8_bits(const PackedAdamArrays& arrays, const AdamNu
     for (std::uint64_t i = first; i < last; ++i) {
       const float m = next.momentum[i - first], v = next.variance[i - first];
       const float d = (std::sqrt(v) * s.inverse_root_correction2) + s.epsilon;
-      const float w = tamed((s.keep * load(arrays.master, i)) - (s.step * (m / d)));
+      const float w = with_canonical_nan((s.keep * load(arrays.master, i)) - (s.step * (m / d)));
       store(arrays.master, i, w);
       if (arrays.weight) store(*arrays.weight, i, w);
       momenta.pack(arrays.momentum, i, m, next.largest_momentum);

@@ -12,22 +12,24 @@ void one_part(AdamPart part, const AdamPartArrays& a, const AdamScalars& s, std:
   const auto gradient = [&] { return load(a.gradient, i) * s.inverse_scale; };
   switch (part) {
     case AdamPart::momentum:
-      return store(a.momentum, i, tamed((s.beta1 * load(a.momentum, i)) + (s.rest1 * gradient())));
+      return store(a.momentum, i,
+                   with_canonical_nan((s.beta1 * load(a.momentum, i)) + (s.rest1 * gradient())));
     case AdamPart::decay:
-      return store(a.variance, i, tamed(s.beta2 * load(a.variance, i)));
+      return store(a.variance, i, with_canonical_nan(s.beta2 * load(a.variance, i)));
     case AdamPart::variance: {
       const float square = gradient() * gradient();
-      return store(a.variance, i, tamed(load(a.variance, i) + (s.rest2 * square)));
+      return store(a.variance, i, with_canonical_nan(load(a.variance, i) + (s.rest2 * square)));
     }
     case AdamPart::root:
-      return store(a.denominator, i, tamed(std::sqrt(load(a.variance, i))));
+      return store(a.denominator, i, with_canonical_nan(std::sqrt(load(a.variance, i))));
     case AdamPart::correct:
-      return store(a.denominator, i, tamed(load(a.denominator, i) * s.inverse_root_correction2));
+      return store(a.denominator, i,
+                   with_canonical_nan(load(a.denominator, i) * s.inverse_root_correction2));
     case AdamPart::shift:
-      return store(a.denominator, i, tamed(load(a.denominator, i) + s.epsilon));
+      return store(a.denominator, i, with_canonical_nan(load(a.denominator, i) + s.epsilon));
     case AdamPart::apply: {
       const float ratio = load(a.momentum, i) / load(a.denominator, i);
-      const float w = tamed((s.keep * load(a.master, i)) - (s.step * ratio));
+      const float w = with_canonical_nan((s.keep * load(a.master, i)) - (s.step * ratio));
       store(a.master, i, w);
       if (a.weight) store(*a.weight, i, w);
     }
@@ -78,8 +80,8 @@ void momentum_step(const MomentumArrays& arrays, const MomentumNumbers& numbers,
       const float before = load(arrays.momentum, i);
       const float m = (s.beta * before) + (s.rest * g);
       const float u = direction(s, before, m, g);
-      const float w = tamed((s.keep * load(arrays.master, i)) - (s.step * u));
-      store(arrays.momentum, i, tamed(m));
+      const float w = with_canonical_nan((s.keep * load(arrays.master, i)) - (s.step * u));
+      store(arrays.momentum, i, with_canonical_nan(m));
       store(arrays.master, i, w);
       if (arrays.weight) store(*arrays.weight, i, w);
     }

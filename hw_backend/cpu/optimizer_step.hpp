@@ -22,8 +22,8 @@ struct AdamArrays {
   std::size_t n = 0;
 };
 
-/// What an update stores, whatever NaN came in.
-inline float tamed(float value) {
+/// What an update stores: any NaN as the canonical one, so that all devices end bit-equal.
+inline float with_canonical_nan(float value) {
   return value == value ? value : std::bit_cast<float>(0x7FC00000u);
 }
 

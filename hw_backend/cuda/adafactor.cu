@@ -102,7 +102,8 @@ __global__ void apply_update(Factored a) {
     SPILLWAY_UNROLL
     for (unsigned i = 0; i < 8; ++i)
       if (i < count)
-        master.value[i] = tamed(a.s.decay * master.value[i] - rate * a.update(first + i));
+        master.value[i] =
+            with_canonical_nan(a.s.decay * master.value[i] - rate * a.update(first + i));
     put8(a.master, first, count, master);
     if (a.weight.data) put8(a.weight, first, count, master);
   }

@@ -159,7 +159,7 @@ void CudaDevice::add(Stream stream, std::vector<Enqueue> parts, Done done) {
   for (Enqueue& part : parts) enqueued.push_back([&on, part = std::move(part)] { part(on); });
   on.add(
       [this, &on, waits = std::move(waits)] {
-        for (const Wait& wait : waits) lane(wait.other).let_wait(on.stream(), wait.place);
+        for (const Wait& wait : waits) lane(wait.other).wait_on_stream(on.stream(), wait.place);
       },
       std::move(enqueued), std::move(done));
 }

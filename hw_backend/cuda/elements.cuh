@@ -55,15 +55,15 @@ __device__ inline std::uint16_t narrowed(Element type, float value) {
   return type == Element::fp16 ? fp32_to_fp16(value) : fp32_to_bf16(value);
 }
 
-/// `value` with one NaN for all.
-__device__ inline float tamed(float value) {
+/// `value`, any NaN as the canonical one.
+__device__ inline float with_canonical_nan(float value) {
   return value == value ? value : float_of(0x7FC00000u);
 }
 
 /// What an output that holds `before` holds when `value` is added: both rounded to its type.
 __device__ inline float added(Element type, float before, float value) {
   if (type != Element::fp32) value = widened(type, narrowed(type, value));
-  return tamed(before + value);
+  return with_canonical_nan(before + value);
 }
 
 __device__ inline float get(const std::byte* data, Element type, std::uint64_t i) {

@@ -38,7 +38,7 @@ std::uint64_t Lane::given() const {
   return given_;
 }
 
-void Lane::let_wait(cudaStream_t stream, std::uint64_t place) {
+void Lane::wait_on_stream(cudaStream_t stream, std::uint64_t place) {
   std::shared_ptr<Event> behind;  // none: it has ended, or was dropped
   {
     std::unique_lock lock(mutex_);

@@ -32,12 +32,12 @@ class Lane {
   /// Both put work on the stream, with the device as the thread's own.
   ///   before  what the job waits for, which is no part of its time
   void add(Enqueue before, std::vector<Enqueue> parts, Done done);
-  /// How many jobs were added: names the last of them for `let_wait`.
+  /// How many jobs were added: names the last of them for `wait_on_stream`.
   std::uint64_t given() const;
   /// `stream` does nothing further before the job at `place`, one that was added, has ended. The
   /// calling thread, another lane's, waits until that job is on this stream: an event can be waited
   /// for only once it is there.
-  void let_wait(cudaStream_t stream, std::uint64_t place);
+  void wait_on_stream(cudaStream_t stream, std::uint64_t place);
   /// Drops what has not been enqueued and waits for what has; nobody is told of either.
   ///   Result  false: it has not ended within `limit_s`
   [[nodiscard]] bool quiesce(double limit_s);

@@ -96,7 +96,7 @@ __global__ void norm_backward(Norm norm, Input y_gradient, Input x, const float*
 
 // Sums over rows: a block has `strip` columns of a part of the rows, each warp every eighth row of
 // them, and the warps' sums are added as a tree. The parts' sums are summed likewise.
-constexpr unsigned lanes = 32, strands = block_threads / lanes, strip = 8 * lanes;
+constexpr unsigned lanes = 32, warps = block_threads / lanes, strip = 8 * lanes;
 constexpr std::uint64_t least_part_rows = 128, most_parts = 256, most_sums = 8u << 20;
 
 /// How the rows of a sum are cut: by the shape alone.
@@ -115,8 +115,8 @@ Parts parts_of(std::uint64_t rows, std::uint64_t width) {
 template <class Term>
 __global__ void sum_rows(std::uint64_t rows, std::uint64_t width, Parts parts, Output sums,
                          Term term) {
-  __shared__ float shared[strands][strip];
-  const unsigned lane = threadIdx.x % lanes, strand = threadIdx.x / lanes;
+  __shared__ float shared[warps][strip];
+  const unsigned lane = threadIdx.x % lanes, warp = threadIdx.x / lanes;
   const std::uint64_t strips = (width + strip - 1) / strip;
   for (std::uint64_t block = blockIdx.x; block < strips * parts.count; block += gridDim.x) {
     const std::uint64_t part = block / strips, column = block % strips * strip + 8 * lane;
@@ -124,20 +124,19 @@ __global__ void sum_rows(std::uint64_t rows, std::uint64_t width, Parts parts, O
     const std::uint64_t last = (part + 1) * parts.rows < rows ? (part + 1) * parts.rows : rows;
     Eight value = {};
     if (some > 0)
-      for (std::uint64_t row = part * parts.rows + strand; row < last; row += strands) {
+      for (std::uint64_t row = part * parts.rows + warp; row < last; row += warps) {
         const Eight more = term(row, column, some);
         for (int i = 0; i < 8; ++i) value.value[i] += more.value[i];
       }
-    for (unsigned i = 0; i < 8; ++i) shared[strand][i * lanes + lane] = value.value[i];
+    for (unsigned i = 0; i < 8; ++i) shared[warp][i * lanes + lane] = value.value[i];
     __syncthreads();
-    for (unsigned half = strands / 2; half > 0; half /= 2) {
-      if (strand < half)
-        for (unsigned i = lane; i < strip; i += lanes)
-          shared[strand][i] += shared[strand + half][i];
+    for (unsigned half = warps / 2; half > 0; half /= 2) {
+      if (warp < half)
+        for (unsigned i = lane; i < strip; i += lanes) shared[warp][i] += shared[warp + half][i];
       __syncthreads();
     }
     for (unsigned i = 0; i < 8; ++i) value.value[i] = shared[0][i * lanes + lane];
-    if (strand == 0 && some > 0) put8(sums, part * width + column, some, value);
+    if (warp == 0 && some > 0) put8(sums, part * width + column, some, value);
     __syncthreads();
   }
 }

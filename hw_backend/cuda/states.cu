@@ -33,9 +33,9 @@ __device__ void adam_step(const AdamScalars& s, Eight& master, Eight& momentum, 
     const float v = sum(times(s.beta2, variance.value[i]), times(s.rest2, times(g, g)));
     const float d = sum(times(__fsqrt_rn(v), s.inverse_root_correction2), s.epsilon);
     const float w = difference(times(s.keep, master.value[i]), times(s.step, __fdiv_rn(m, d)));
-    momentum.value[i] = tamed(m);
-    variance.value[i] = tamed(v);
-    master.value[i] = tamed(w);
+    momentum.value[i] = with_canonical_nan(m);
+    variance.value[i] = with_canonical_nan(v);
+    master.value[i] = with_canonical_nan(w);
   }
 }
 
@@ -117,8 +117,8 @@ __device__ void put_renewed(const PackedStates& a, const AdamScalars& s, std::ui
     if (i >= count) continue;
     const float m = next.momentum.value[i], v = next.variance.value[i];
     const float d = sum(times(__fsqrt_rn(v), s.inverse_root_correction2), s.epsilon);
-    master.value[i] =
-        tamed(difference(times(s.keep, master.value[i]), times(s.step, __fdiv_rn(m, d))));
+    master.value[i] = with_canonical_nan(
+        difference(times(s.keep, master.value[i]), times(s.step, __fdiv_rn(m, d))));
     pack_number(a.momentum, first + i, m, next.largest_momentum);
     pack_number(a.variance, first + i, v, next.largest_variance);
   }
@@ -185,7 +185,8 @@ __global__ void adam_part(AdamPart part, Output into, Input one, Input other, Ou
     if (one.data) a = get8(one, first, count);
     if (other.data) b = get8(other, first, count);
     for (int i = 0; i < 8; ++i)
-      value.value[i] = tamed(adam_line(part, s, value.value[i], a.value[i], b.value[i]));
+      value.value[i] =
+          with_canonical_nan(adam_line(part, s, value.value[i], a.value[i], b.value[i]));
     put8(into, first, count, value);
     if (weight.data) put8(weight, first, count, value);
   }
@@ -202,7 +203,8 @@ __global__ void sgd(States a, SgdScalars s) {
     const Eight gradient = widened8(a.gradient.type, raw_gradient);
     for (int i = 0; i < 8; ++i) {
       const float g = times(gradient.value[i], s.inverse_scale);
-      master.value[i] = tamed(difference(times(s.keep, master.value[i]), times(s.step, g)));
+      master.value[i] =
+          with_canonical_nan(difference(times(s.keep, master.value[i]), times(s.step, g)));
     }
     put8(a.master, first, count, master);
     if (a.weight.data) put8(a.weight, first, count, master);
@@ -227,8 +229,9 @@ __global__ void momentum_step(States a, MomentumScalars s) {
       const float g = times(gradient.value[i], s.inverse_scale);
       const float m = sum(times(s.beta, momentum.value[i]), times(s.rest, g));
       const float u = direction(s, momentum.value[i], m, g);
-      master.value[i] = tamed(difference(times(s.keep, master.value[i]), times(s.step, u)));
-      momentum.value[i] = tamed(m);
+      master.value[i] =
+          with_canonical_nan(difference(times(s.keep, master.value[i]), times(s.step, u)));
+      momentum.value[i] = with_canonical_nan(m);
     }
     put8(a.momentum, first, count, momentum);
     put8(a.master, first, count, master);

@@ -108,8 +108,8 @@ class Device {
   /// Names the last call on `stream`, for `follow`; 0: calls here wait for nothing but their
   /// stream.
   virtual std::uint64_t place(Stream) const { return 0; }
-  /// The next call on `stream` begins no earlier than the one at `place` of `other` has ended; no
-  /// thread of the caller's has a part in that. Of an error there it hears nothing.
+  /// The next call on `stream` begins no earlier than the one at `place` of `other` has ended,
+  /// without a thread of the caller's. An error of that call is not passed on.
   virtual void follow(Stream /*stream*/, Stream /*other*/, std::uint64_t /*place*/) {}
 
   /// Drops what has not begun and waits for what has: nothing runs any more, nobody is told.

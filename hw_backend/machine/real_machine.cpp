@@ -169,7 +169,7 @@ void RealMachine::loop() {
     for (const Ended& each : settled) settle(*each.operation, each.end);
     scheduler_.drain();
     watch_memory();
-    if (news) last_news_s = now_s();  // what the loop itself took is nobody's silence
+    if (news) last_news_s = now_s();  // what the loop itself took is no silence of a device
   }
 }
 

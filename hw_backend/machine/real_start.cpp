@@ -112,8 +112,8 @@ void RealMachine::start(Operation& base) {
   ENSURE(false, "a collective starts with its round");
 }
 
-/// The set-up is nobody's measurement, and its first values are slower made than any GPU makes
-/// them.
+/// The set-up is not held to the machine file's rates: it is not measured, and the first values are
+/// made by the CPU, which takes longer than any rate would.
 bool RealMachine::paces(const RealOperation& operation) const {
   return options_.paced && operation.phase != result::Phase::init;
 }

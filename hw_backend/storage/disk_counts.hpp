@@ -7,7 +7,7 @@
 
 namespace spillway::hw_backend {
 
-/// What a disk has moved since the computer started, for whomever.
+/// What a disk has moved since the computer started, for all programs.
 struct DiskCounts {
   std::string disk;  ///< "nvme0n1"
   std::uint64_t bytes_read = 0;

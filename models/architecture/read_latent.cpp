@@ -74,7 +74,8 @@ void place_indexers(ConfigKeys& keys, Architecture& a) {
                                std::to_string(a.blocks.size()) + " layers");
   for (std::size_t i = 0; i < a.blocks.size(); ++i) a.blocks[i].own_index = chooses(i);
   if (!a.blocks.empty() && !a.blocks.front().own_index)
-    keys.complain("indexer_types", "the first block has nobody's tokens to share");
+    keys.complain("indexer_types",
+                  "the first block has no block before it whose tokens it could share");
 }
 
 void read_indexed(ConfigKeys& keys, Architecture& a, std::uint64_t heads) {

@@ -36,7 +36,7 @@ struct PeakEntry {
   std::uint64_t charged_bytes = 0;  ///< of one, after rounding
   bool pinned = false;
   std::string phase = {};    ///< in which they were born; "" unknown
-  bool kept = false;         ///< nobody's, but a caching allocator does not give them back
+  bool kept = false;         ///< in no use, but a caching allocator does not give them back
   std::string setting = {};  ///< what decides how large they are: see control.hpp
 };
 

@@ -23,7 +23,7 @@ struct MemoryBooks {
 };
 
 /// Bytes of one storage over the whole run: what the engine was asked for, and what the disk under
-/// it counted, of whomever.
+/// it counted, of all programs.
 struct StorageBooks {
   StorageBytes asked;
   std::optional<StorageBytes> disk;

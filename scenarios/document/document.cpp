@@ -82,9 +82,9 @@ void merge_at(LocatedJson& base, const LocatedJson& top, const std::string& poin
 constexpr std::size_t most_parents = 64;
 
 /// Replaces `extends` by what it names, from the outermost file inwards.
-class Heritage {
+class ExtendsChain {
  public:
-  explicit Heritage(std::vector<Complaint>& complaints) : complaints_(complaints) {}
+  explicit ExtendsChain(std::vector<Complaint>& complaints) : complaints_(complaints) {}
 
   LocatedJson resolve(LocatedJson document) {
     if (!document.value.is_object() || !document.value.contains("extends")) return document;
@@ -415,7 +415,7 @@ json standing_alone(const Document& document) {
 
 Document assemble(LocatedJson scenario, const std::vector<std::string>& overrides) {
   Document document;
-  document.scenario = Heritage(document.complaints).resolve(std::move(scenario));
+  document.scenario = ExtendsChain(document.complaints).resolve(std::move(scenario));
   std::vector<Override> changes;
   for (const std::string& text : overrides)
     if (auto change = read_override(text, document.complaints))

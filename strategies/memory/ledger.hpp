@@ -39,7 +39,7 @@ class Ledger {
     bool pinned = false;
     result::Phase phase = result::Phase::init;  ///< in which it was born
     double born_s = 0;
-    bool kept = false;  ///< nobody's: a caching allocator holds it
+    bool kept = false;  ///< in no use: a caching allocator holds it
   };
 
   /// Result  id of the entry, for `remove` and `recharge`

@@ -82,8 +82,8 @@ TEST(RunsWith, NobodysCodeWhereThePaperTrainsAllWeights) {
   EXPECT_EQ(with({{"system", "resident"}}, {"training.method=lora"}).program, "PyTorch");
 }
 
-// DeepSpeed's engine has the two together from 0.19.4 on (pull request 8168); a schedule of an
-// earlier version is nobody's then.
+// DeepSpeed's engine has the two together from 0.19.4 on (pull request 8168); no program runs
+// the schedule of an earlier version then.
 TEST(RunsWith, TheVersionThatSharesTensorsAtZeroStage3) {
   for (const char* system : {"zero_infinity", "zero_offload"}) {
     const std::string two = "parallel.tensor=2";

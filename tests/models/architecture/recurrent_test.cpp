@@ -130,7 +130,7 @@ TEST(GraniteHybrid, WithoutExpertsFeedsAllThroughItsSharedPart) {
               ElementsAre(192, 64));
   EXPECT_EQ(model.architecture.experts, 0u);
   EXPECT_TRUE(model.architecture.block(0).rotary);
-  // without blocks that have one, its sizes stand in nobody's way
+  // without blocks that have one, its sizes do no harm
   Workload two = workload();
   two.tensor = 2;
   EXPECT_NO_THROW(check(build_step_program(model, two)));
