@@ -48,7 +48,8 @@ Compared run_of(const json& row) {
   read(row, "scenario", run.scenario);
   read(row, "failure", run.failure);
   if (!row.contains("failure")) run.result = row.get<result::Result>();
-  run.label = run.system;
+  run.label = run.system;  // as releases wrote that had no labels
+  read(row, "label", run.label);
   return run;
 }
 }  // namespace
@@ -67,11 +68,13 @@ void from_json(const json& in, Comparison& comparison) {
 
 json rows_of(const Comparison& comparison) {
   json rows = json::array();
-  for (const Compared& run : comparison.runs)
+  for (const Compared& run : comparison.runs) {
     rows.push_back(
         run.result
             ? json(*run.result)
             : json{{"system", run.system}, {"scenario", run.scenario}, {"failure", run.failure}});
+    rows.back()["label"] = run.label;
+  }
   return rows;
 }
 

@@ -34,8 +34,8 @@ struct Comparison {
 void to_json(nlohmann::json& json, const Comparison& comparison);
 void from_json(const nlohmann::json& json, Comparison& comparison);
 
-/// What `compare --json` prints: an array of results; of a run that has none, {"system",
-/// "scenario", "failure"}.
+/// What `compare --json` prints: an array of results, each with its "label", as a system may stand
+/// there twice; of a run that has no result, {"label", "system", "scenario", "failure"}.
 nlohmann::json rows_of(const Comparison& comparison);
 
 }  // namespace spillway::answer

@@ -242,13 +242,20 @@ TEST(Drives, DropANumberThatNoTrialIsOf) {
 }
 
 TEST(Comparison, IsAnArrayOfResultsForOtherPrograms) {
-  const json rows = rows_of(comparison());
+  Comparison all = comparison();
+  all.runs[0].label = "memascend + optimizer.ssd_share 0";
+  const json rows = rows_of(all);
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0], json(sample_that_fits()));
-  EXPECT_EQ(rows[1],
-            (json{{"system", "lohan"}, {"scenario", {{"model", "gpt2"}}}, {"failure", "a bug"}}));
+  json first = sample_that_fits();
+  first["label"] = "memascend + optimizer.ssd_share 0";
+  EXPECT_EQ(rows[0], first);
+  EXPECT_EQ(rows[1], (json{{"label", "lohan"},
+                           {"system", "lohan"},
+                           {"scenario", {{"model", "gpt2"}}},
+                           {"failure", "a bug"}}));
   const Comparison read = rows.get<Comparison>();
   EXPECT_EQ(read.runs.at(0).result->step_time_s, 40);
+  EXPECT_EQ(read.runs.at(0).label, "memascend + optimizer.ssd_share 0");
   EXPECT_EQ(read.runs.at(1).failure, "a bug");
 }
 
