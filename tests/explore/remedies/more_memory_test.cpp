@@ -2,6 +2,7 @@
 #include "explore/points/reasons.hpp"
 
 #include "reports/result/needs.hpp"
+#include "scenarios/description/errors.hpp"
 #include "tests/explore/simulator.hpp"
 
 #include <gmock/gmock.h>
@@ -14,9 +15,13 @@ using nlohmann::json;
 
 Resolve resolver(const json& scenario) {
   return [scenario](const std::vector<std::string>& more) -> std::optional<description::Scenario> {
-    return scenarios::read_scenario(scenario, more, known_systems(),
-                                    scenarios::Refuse::what_cannot_run)
-        .scenario;
+    try {
+      return scenarios::read_scenario(scenario, more, known_systems(),
+                                      scenarios::Refuse::what_cannot_run)
+          .scenario;
+    } catch (const description::ScenarioError&) {
+      return std::nullopt;
+    }
   };
 }
 
