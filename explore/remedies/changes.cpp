@@ -17,10 +17,16 @@ void add_fused(const Scenario& scenario, std::vector<Change>& changes) {
     changes.push_back({std::move(fused.words), std::move(fused.overrides)});
 }
 
+/// Less of what backward reads on the GPU: what is cheap to compute again is, or waits in host
+/// memory; then all of a block.
 void add_checkpointing(const Scenario& scenario, std::vector<Change>& changes) {
   const ActivationPolicy policy = scenario.strategy.activations.policy;
+  if (policy == ActivationPolicy::keep && scenario.training.recompute == description::Recompute())
+    changes.push_back({R"(training.recompute ["activation", "norm"])",
+                       {R"(training.recompute=["activation", "norm"])"}});
   for (const auto& [stronger, name] :
-       {std::pair{ActivationPolicy::checkpoint_gpu, "checkpoint_gpu"},
+       {std::pair{ActivationPolicy::offload, "offload"},
+        std::pair{ActivationPolicy::checkpoint_gpu, "checkpoint_gpu"},
         std::pair{ActivationPolicy::checkpoint_host, "checkpoint_host"}})
     if (policy < stronger)
       changes.push_back({std::string("strategy.activations.policy ") + name,
@@ -73,6 +79,25 @@ Change beside(const Change& one, const Change& other) {
   Change both{one.words + " and " + other.words, one.overrides};
   both.overrides.insert(both.overrides.end(), other.overrides.begin(), other.overrides.end());
   return both;
+}
+
+/// Stages of equally many layers in place of equal work: the first, which holds the activations of
+/// most micro-batches, has fewer of them where the head counts as work.
+void add_pipeline_cut(const Scenario& scenario, std::vector<Change>& changes) {
+  if (scenario.parallel.pipeline > 1 &&
+      scenario.parallel.pipeline_cut != description::PipelineCut::layers)
+    changes.push_back({"parallel.pipeline_cut layers", {"parallel.pipeline_cut=layers"}});
+}
+
+/// Experts for which the CPU multiplies, or that are fetched alone, as all other weights; of a base
+/// in few bits as modules of their own, which are quantised.
+void add_usual_experts(const Scenario& scenario, std::vector<Change>& changes) {
+  const auto where = scenario.strategy.weights.experts;
+  if (!where || *where == description::ExpertPlace::as_others) return;
+  Change usual{"strategy.weights.experts as_others", {"strategy.weights.experts=as_others"}};
+  changes.push_back(usual);
+  if (scenario.training.experts == description::ExpertLayout::stacked)
+    changes.push_back(beside(usual, {"training.experts separate", {"training.experts=separate"}}));
 }
 
 /// What lies in host memory goes to drives that are there.
@@ -137,10 +162,12 @@ Settings settings_of(const Scenario& scenario) {
   add_shares_of_update(scenario, settings.updates);
   add_drives(scenario, settings.updates);
   add_nearer_weights(scenario, description::Home::gpu, settings.updates);
+  add_usual_experts(scenario, settings.updates);
   add_free(pageable_gradients_of(scenario), settings.passes);
   add_free(narrow_gradients_of(scenario), settings.passes);
   add_checkpointing(scenario, settings.passes);
   add_sequence_parallel(scenario, settings.passes);
+  add_pipeline_cut(scenario, settings.passes);
   add_zero_stages(scenario, settings.passes);
   add_fused(scenario, settings.fused);
   return settings;

@@ -83,6 +83,14 @@ void add_lower_stages(const Scenario& scenario, std::vector<Overrides>& changes)
     changes.push_back({"parallel.zero_stage=" + std::to_string(stage)});
 }
 
+/// Gradients are summed to the rank that updates them, and not to all of them: half as much is sent.
+void add_scattered_gradients(const Scenario& scenario, std::vector<Overrides>& changes) {
+  if (scenario.parallel.replicas() == 1 || scenario.parallel.zero_stage != 1) return;
+  changes.push_back({"parallel.zero_stage=2"});
+  if (scenario.strategy.gradients.collective != description::GradientCollective::reduce_scatter)
+    changes.push_back({"strategy.gradients.collective=reduce_scatter"});
+}
+
 /// What is fetched ahead of its use.
 void add_prefetch(const Scenario& scenario, std::vector<Overrides>& changes) {
   const description::WeightsPart& weights = scenario.strategy.weights;
@@ -116,6 +124,7 @@ std::vector<Overrides> changes_of(const Scenario& scenario, const result::Result
   add_less_recomputation(scenario, changes);
   add_larger_batches(scenario, changes);
   add_lower_stages(scenario, changes);
+  add_scattered_gradients(scenario, changes);
   add_prefetch(scenario, changes);
   std::vector<Change> shares;
   add_shares_of_update(scenario, shares);

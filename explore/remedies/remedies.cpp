@@ -153,6 +153,22 @@ std::vector<Change> systems_that(const Scenario& scenario,
   return systems;
 }
 
+/// Other systems, and those that a program runs also with their weights nearer to the GPU than they
+/// have them.
+std::vector<Change> with_nearer_weights(std::vector<Change> systems, const Resolve& resolve) {
+  std::vector<Change> nearer;
+  for (const Change& system : systems) {
+    const auto changed = resolve(system.overrides);
+    if (!changed || !runs_with(*changed).runnable) continue;
+    std::vector<Change> weights;
+    for (const auto home : {description::Home::host, description::Home::gpu})
+      add_nearer_weights(*changed, home, weights);
+    add_pairs({system}, weights, nearer);
+  }
+  systems.insert(systems.end(), nearer.begin(), nearer.end());
+  return systems;
+}
+
 }  // namespace
 
 FittingChanges fitting_changes(const Backend& backend, const Scenario& scenario,
@@ -172,7 +188,7 @@ FittingChanges fitting_changes(const Backend& backend, const Scenario& scenario,
   search.prefer_runnable();
   if (search.any_runnable()) return search.found();
   const auto others = [&] { return systems_that(scenario, search.any() ? runs : any_system); };
-  search.take_others(others());
+  search.take_others(with_nearer_weights(others(), resolve));
   if (!search.any_runnable()) search.take_others(paired(others(), settings.with(batches)));
   return search.found();
 }

@@ -52,7 +52,8 @@ std::string stacked_experts_words(const description::Scenario& scenario,
   if (everywhere) words += ", which has no adapter";
   if (packed) words += everywhere ? " and is not quantised" : ", which is not quantised";
   using description::ExpertLayout;
-  if (models::refusal(model.architecture, ExpertLayout::separate).empty())
+  const bool as_others = scenario.strategy.weights.experts == description::ExpertPlace::as_others;
+  if (as_others && models::refusal(model.architecture, ExpertLayout::separate).empty())
     words += "; --set training.experts=separate is as in transformers 4, where each is a module";
   return words;
 }
