@@ -21,7 +21,12 @@ void Gap::take_none(std::uint64_t batch) {
 }
 
 void Line::close_with(double tokens_per_s) {
-  if (at > 0) gap = {now().batch(), candidates[at - 1].batch(), tokens_per_s, {}};
+  constexpr std::uint64_t beyond = 4;  // times the largest that is tried
+  const std::uint64_t batch = now().batch();
+  if (at > 0)
+    gap = {batch, candidates[at - 1].batch(), tokens_per_s, {}};
+  else if (candidates.size() > 1)
+    gap = {batch, beyond * batch + 1, tokens_per_s, {}};
   close();
 }
 

@@ -6,7 +6,8 @@
 
 namespace spillway::answers {
 
-/// Micro-batches between two that were tried: the smaller one has room, the larger one has not.
+/// Micro-batches between two: the smaller one has room, the larger one has not. Above the largest
+/// of a line, where that has room, the larger one is as large as anything that is looked at.
 struct Gap {
   std::uint64_t room = 0, none = 0;
   double at_room = 0;  ///< tokens a second of the smaller one, or no schedule trains more in it
@@ -42,7 +43,8 @@ struct Line {
     if (++at == candidates.size()) has_room = false;
   }
   /// The candidate at hand has room and trains so many tokens a second, or no more: none of the
-  /// smaller ones is tried, and what is between it and the next larger one is left.
+  /// smaller ones is tried, and what is between it and the next larger one is left, or above it
+  /// where it is the largest.
   void close_with(double tokens_per_s);
   /// Nothing that it would change is missing.
   void pass_all_by() {

@@ -83,7 +83,7 @@ void add_lower_stages(const Scenario& scenario, std::vector<Overrides>& changes)
     changes.push_back({"parallel.zero_stage=" + std::to_string(stage)});
 }
 
-/// Gradients are summed to the rank that updates them, and not to all of them: half as much is sent.
+/// Gradients are summed to the rank that updates them, not to all of them: half as much is sent.
 void add_scattered_gradients(const Scenario& scenario, std::vector<Overrides>& changes) {
   if (scenario.parallel.replicas() == 1 || scenario.parallel.zero_stage != 1) return;
   changes.push_back({"parallel.zero_stage=2"});

@@ -183,6 +183,20 @@ TEST(Gap, PromisesNoMoreThanStepsThatTakeNoLonger) {
   EXPECT_FALSE((Gap{1, 2, 100, {}}.open()));
 }
 
+// Micro-batches of 32 are the largest of those that are tried first.
+TEST(Fit, LooksAboveTheLargestMicroBatchWhereThatHasRoom) {
+  FitQuestion question = about("llama-3.1-8b", {"RTX 4090 48GB", "128G", "2T"});
+  question.systems = {"colossal_gemini"};
+  question.context = 2048;
+  question.overrides = {"training.loss=fused", "training.fused_kernels=true"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable);
+  const auto batch = answer.runnable->scenario.at("training").at("micro_batch").get<int>();
+  EXPECT_GT(batch, 48);
+  question.overrides.push_back("training.micro_batch=32");
+  EXPECT_GT(answer.runnable->tokens_per_s, 1.2 * fit(sim(), question).runnable->tokens_per_s);
+}
+
 TEST(Fit, TriesOnlyTheSystemsThatAreAskedFor) {
   FitQuestion question = about("llama-3.2-1b", {"4090", "64G", "2T"});
   const json job = {

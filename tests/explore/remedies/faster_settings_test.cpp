@@ -83,6 +83,17 @@ TEST(FasterSettings, LowerTheZeroStageWhereGpusHaveRoomForTheWhole) {
   EXPECT_THAT(all.front().words, testing::HasSubstr("parallel.zero_stage"));
 }
 
+// A sum that every rank has is sent twice as often as one that only the owner of its states has.
+TEST(FasterSettings, SumGradientsToTheRankThatUpdatesThem) {
+  const json scenario = {{"model", "gpt2-xl"},
+                         {"machine", "l40s_server"},
+                         {"strategy", {{"system", "resident"}}},
+                         {"training", {{"sequence", 1024}, {"loss", "fused"}}},
+                         {"parallel", {{"data", 4}, {"zero_stage", 1}}}};
+  const std::vector<FasterSettings> all = faster(scenario);
+  EXPECT_TRUE(any_sets(all, "strategy.gradients.collective=reduce_scatter"));
+}
+
 // Logits of 16 samples take 29 GB: a fused loss takes no time off a step, and makes room for what
 // does.
 TEST(FasterSettings, MakeRoomWithAFusedLoss) {
