@@ -44,6 +44,9 @@ answer::Probe answer_of(const hw_backend::Probed& probed, const DeviceChoice& de
   for (const hw_backend::ProductRate& each : probed.products)
     answer.products.push_back({plain(each.flops_per_s), each.shape.rows, each.shape.columns,
                                each.shape.inner, std::string(hw_backend::to_string(each.type))});
+  for (const hw_backend::MixedRequests& each : probed.mixes)
+    answer.mixes.push_back({each.storage, each.request_bytes, each.in_machine_file,
+                            each.efficiency.median, each.efficiency.least, each.efficiency.most});
   return answer;
 }
 

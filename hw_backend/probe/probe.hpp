@@ -84,10 +84,19 @@ struct ProductRate {
   Measurement flops_per_s;
 };
 
+/// What mixes of reads and writes cost a storage, with requests of one size.
+struct MixedRequests {
+  std::string storage;
+  std::uint64_t request_bytes = 0;
+  bool in_machine_file = false;  ///< of the size that runs use
+  Measurement efficiency;        ///< `mixed_efficiency`
+};
+
 struct Probed {
   description::MachineFile machine;  ///< every number has a source
   std::vector<Measurement> measurements;
   std::vector<ProductRate> products;
+  std::vector<MixedRequests> mixes;
   std::vector<text::Text> warnings;   ///< what the machine file cannot say
   std::string device;                 ///< its name
   std::uint64_t bytes_written = 0;    ///< to all directories

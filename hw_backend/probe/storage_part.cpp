@@ -1,7 +1,6 @@
 #include "hw_backend/probe/storage_part.hpp"
 
-#include "hw_backend/probe/transfer_stream.hpp"
-#include "scenarios/description/mixed_traffic.hpp"
+#include "hw_backend/storage/open_engine.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -37,6 +36,26 @@ class AttachedFile {
  private:
   IoEngine& engine_;
   std::unique_ptr<StoreFile> file_;
+};
+
+/// A file of one engine that another knows while this lives.
+class AttachedElsewhere {
+ public:
+  AttachedElsewhere(Target& target, IoEngine& home, IoEngine& other)
+      : target_(target), home_(home), other_(other) {
+    home_.detach(target_);
+    other_.attach(target_);
+  }
+  ~AttachedElsewhere() {
+    other_.detach(target_);
+    home_.attach(target_);
+  }
+  AttachedElsewhere(const AttachedElsewhere&) = delete;
+
+ private:
+  Target& target_;
+  IoEngine& home_;
+  IoEngine& other_;
 };
 
 std::vector<TargetOffset> places_of(Target& target, std::uint64_t bytes) {
@@ -79,9 +98,10 @@ class StoragePart {
     sequential();
     latency();
     mixed();
+    mixed_with_small_requests();
     tensors();
     if (session_.options().thorough) cliff();
-    session_.out().bytes_written += stream_.bytes_written();
+    session_.out().bytes_written += stream_->bytes_written();
   }
 
  private:
@@ -108,7 +128,7 @@ class StoragePart {
       session_.warn(storage_.name +
                     " has no O_DIRECT: its rates are partly those of the page cache");
     const Flow all{true, places_of(file_.target(), file_.target().size())};
-    written_ = stream_.fill(all, effort_.fill_s) * TransferStream::transfer_bytes;
+    written_ = stream_->fill(all, effort_.fill_s) * TransferStream::transfer_bytes;
   }
 
   Flow flow(bool write, std::uint64_t first, std::uint64_t bytes) {
@@ -120,13 +140,13 @@ class StoragePart {
   void sequential() {
     session_.begin(storage_.name + ": reading", effort_.interval_s * Session::intervals);
     const auto reads =
-        stream_.run({flow(false, 0, written_)}, effort_.interval_s, no_bound, has_all);
+        stream_->run({flow(false, 0, written_)}, effort_.interval_s, no_bound, has_all);
     storage_.read = BytesPerSecond(
         session_.keep(measurement_of(path("read"), "sequential, " + engine_text(),
                                      Unit::bytes_per_second, each(reads, &Interval::read_rate))));
     session_.begin(storage_.name + ": writing", effort_.interval_s * Session::intervals);
-    const auto writes = stream_.run({flow(true, 0, written_)}, effort_.interval_s,
-                                    bytes_bound(effort_.written), has_all);
+    const auto writes = stream_->run({flow(true, 0, written_)}, effort_.interval_s,
+                                     bytes_bound(effort_.written), has_all);
     storage_.write = BytesPerSecond(
         session_.keep(measurement_of(path("write"), "sequential, written before, " + engine_text(),
                                      Unit::bytes_per_second, each(writes, &Interval::write_rate))));
@@ -142,7 +162,7 @@ class StoragePart {
                               (seconds_since(begin) < effort_.alone_s && samples.size() < most);
          ++i) {
       const std::uint64_t at = i * 7919 * MiB % (room + 1) / small * small;
-      samples.push_back(stream_.one({&file_.target(), at}, write, bytes));
+      samples.push_back(stream_->one({&file_.target(), at}, write, bytes));
     }
     return measurement_of(path(what),
                           fmt::format("transfers of {} KiB, one at a time", bytes / 1024),
@@ -174,40 +194,48 @@ class StoragePart {
         Unit::seconds, beyond)));
   }
 
-  /// All mixtures together say what a mix costs, once an interval.
-  void mixed() {
-    std::vector<std::vector<description::MeasuredMix>> by_interval(Session::intervals);
-    for (const Mixture& mixture : mixtures) {
-      const std::size_t percent = 100 * mixture.reads / (mixture.reads + mixture.writes);
-      session_.begin(fmt::format("{}: {} % reads", storage_.name, percent),
-                     effort_.interval_s * Session::intervals);
-      std::vector<double> efficiencies;
-      for (const Interval& interval : intervals_of(mixture)) {
-        const description::MeasuredMix mix{interval.read_rate() / storage_.read.value(),
-                                           interval.write_rate() / storage_.write.value()};
-        by_interval[efficiencies.size()].push_back(mix);
-        efficiencies.push_back(mix.efficiency());
-      }
-      session_.out().measurements.push_back(measurement_of(
-          path(fmt::format("r/R + w/W of {} % reads", percent)),
-          "reads and writes at once, over the rates of each alone", Unit::share, efficiencies));
-    }
-    std::vector<double> fitted;
-    for (const auto& mixes : by_interval)
-      fitted.push_back(description::fitted_mixed_efficiency(mixes));
-    storage_.mixed_efficiency = session_.keep(measurement_of(
-        path("mixed_efficiency"), "r/R + w/W, by least squares over 25, 50 and 75 % reads",
-        Unit::share, fitted));
+  MixedTraffic traffic(std::uint64_t request_bytes) {
+    MixedTraffic made;
+    made.storage = storage_.name;
+    made.request_bytes = request_bytes;
+    made.target = &file_.target();
+    made.filled = written_;
+    return made;
   }
 
-  std::vector<Interval> intervals_of(const Mixture& mixture) {
-    const std::uint64_t half =
-        written_ / 2 / TransferStream::transfer_bytes * TransferStream::transfer_bytes;
-    Flow reads = flow(false, 0, half), writes = flow(true, half, half);
-    reads.in_flight = mixture.reads;
-    writes.in_flight = mixture.writes;
-    return stream_.run({reads, writes}, effort_.interval_s, bytes_bound(effort_.mixed / 2),
-                       has_all);
+  void mixed() {
+    MixedTraffic blocks = traffic(session_.options().uring.block_size);
+    blocks.interval_s = effort_.interval_s;
+    blocks.interval_bytes = bytes_bound(effort_.mixed / 2);
+    const Measurement efficiency =
+        measure_mixes(session_, *stream_, blocks, {storage_.read.value(), storage_.write.value()});
+    storage_.mixed_efficiency = session_.keep(efficiency);
+    session_.out().mixes.push_back({storage_.name, blocks.request_bytes, true, efficiency});
+  }
+
+  /// The same transfers, cut into smaller requests by an engine of their own. It stands beside the
+  /// file's number: runs here ask for whole blocks.
+  void mixed_with_small_requests() {
+    EngineOptions options;
+    options.uring = session_.options().uring;
+    options.uring.block_size = small_request;
+    MixedTraffic cut = traffic(small_request);
+    cut.interval_s = effort_.small_interval_s;
+    cut.interval_bytes = bytes_bound(effort_.small);
+    std::uint64_t written = stream_->bytes_written();
+    stream_.reset();  // before the other: both would lock more memory than the limits allow for
+    {
+      const std::unique_ptr<IoEngine> engine = open_engine(options);
+      const AttachedElsewhere attached(file_.target(), engine_, *engine);
+      TransferStream stream(*engine, written);
+      Measurement efficiency =
+          measure_mixes(session_, stream, cut, measure_alone(session_, stream, cut));
+      efficiency.path += ", " + requests_of(small_request);
+      session_.out().measurements.push_back(efficiency);
+      session_.out().mixes.push_back({storage_.name, small_request, false, efficiency});
+      written = stream.bytes_written();
+    }
+    stream_.emplace(engine_, written);
   }
 
   /// The `file` engine: as many bytes in files of their own.
@@ -227,7 +255,7 @@ class StoragePart {
     }
     session_.out().measurements.push_back(
         measurement_of(path("creation of a file"), "allocated, 8 MiB", Unit::seconds, creation));
-    stream_.fill({true, reads.places}, effort_.fill_s);
+    stream_->fill({true, reads.places}, effort_.fill_s);
     overhead(reads.places, one.places);
     share(reads, one);
   }
@@ -236,8 +264,8 @@ class StoragePart {
   void overhead(const std::vector<TargetOffset>& files, const std::vector<TargetOffset>& one) {
     std::vector<double> longer;
     for (std::size_t i = 0; i < files.size(); ++i) {
-      const double own = stream_.one(files[i], true, TransferStream::transfer_bytes);
-      longer.push_back(own - stream_.one(one[i], true, TransferStream::transfer_bytes));
+      const double own = stream_->one(files[i], true, TransferStream::transfer_bytes);
+      longer.push_back(own - stream_->one(one[i], true, TransferStream::transfer_bytes));
     }
     Measurement measured = measurement_of(
         path("file_overhead"), "writes of 8 MiB to files of their own, beyond those to one file",
@@ -251,8 +279,8 @@ class StoragePart {
     const auto one_interval = [](const std::vector<Interval>& all) { return !all.empty(); };
     for (std::size_t i = 0; i < Session::intervals; ++i) {
       const double seconds = effort_.interval_s / 2;
-      const auto own = stream_.run({files}, seconds, no_bound, one_interval);
-      const auto whole = stream_.run({one}, seconds, no_bound, one_interval);
+      const auto own = stream_->run({files}, seconds, no_bound, one_interval);
+      const auto whole = stream_->run({one}, seconds, no_bound, one_interval);
       shares.push_back(own.front().read_rate() / whole.front().read_rate());
     }
     storage_.process_efficiency["file"] =
@@ -270,7 +298,7 @@ class StoragePart {
     constexpr double window = 1 << 30;
     std::vector<double> rates;
     // the whole of the file again and again: a drive's cache counts writes, not places
-    stream_.run({flow(true, 0, written_)}, 1e9, window, [&](const std::vector<Interval>& windows) {
+    stream_->run({flow(true, 0, written_)}, 1e9, window, [&](const std::vector<Interval>& windows) {
       rates = each(windows, &Interval::write_rate);
       const auto found = find_cliff(rates);
       return (found && rates.size() >= *found + cliff_windows) ||
@@ -296,7 +324,7 @@ class StoragePart {
   StoreDirectory& directory_;
   description::StorageSpec& storage_;
   StorageEffort effort_;
-  TransferStream stream_;
+  std::optional<TransferStream> stream_;  ///< of `engine_`
   AttachedFile file_;
   std::uint64_t written_ = 0;  ///< bytes from the file's beginning on that hold data
 };
@@ -304,8 +332,27 @@ class StoragePart {
 }  // namespace
 
 StorageEffort storage_effort(const ProbeOptions& options) {
-  if (options.quick) return {512 * MiB, 512 * MiB, 512 * MiB, 64 * MiB, 96 * MiB, 4, 0.2, 0.05};
-  return {2048 * MiB, 1536 * MiB, 1536 * MiB, 256 * MiB, 192 * MiB, 15, 0.8, 0.3};
+  if (options.quick)
+    return {.file = 512 * MiB,
+            .written = 512 * MiB,
+            .mixed = 512 * MiB,
+            .small = 128 * MiB,
+            .tensors = 64 * MiB,
+            .alone = 96 * MiB,
+            .fill_s = 4,
+            .interval_s = 0.2,
+            .small_interval_s = 0.1,
+            .alone_s = 0.05};
+  return {.file = 2048 * MiB,
+          .written = 1536 * MiB,
+          .mixed = 1536 * MiB,
+          .small = 384 * MiB,
+          .tensors = 256 * MiB,
+          .alone = 192 * MiB,
+          .fill_s = 15,
+          .interval_s = 0.8,
+          .small_interval_s = 0.4,
+          .alone_s = 0.3};
 }
 
 std::optional<std::size_t> find_cliff(const std::vector<double>& rates) {

@@ -1,9 +1,7 @@
 #pragma once
 
-#include "hw_backend/probe/session.hpp"
+#include "hw_backend/probe/mix_probe.hpp"
 #include "hw_backend/storage/store_directory.hpp"
-
-#include <array>
 
 namespace spillway::hw_backend {
 
@@ -12,20 +10,15 @@ struct StorageEffort {
   std::uint64_t file = 0;     ///< that is written once, then read and written again
   std::uint64_t written = 0;  ///< at most, to measure writes
   std::uint64_t mixed = 0;    ///< twice what each mixture moves: three quarters of it are writes
+  std::uint64_t small = 0;    ///< that each mixture, and writes alone, move in small requests
   std::uint64_t tensors = 0;  ///< in files of their own; written three times
   std::uint64_t alone = 0;    ///< in transfers that are alone, of each of four sizes
   double fill_s = 0;          ///< at most, for the file's first writing
   double interval_s = 0;
-  double alone_s = 0;  ///< for transfers that are alone, of each kind
+  double small_interval_s = 0;  ///< of what moves in small requests
+  double alone_s = 0;           ///< for transfers that are alone, of each kind
 };
 StorageEffort storage_effort(const ProbeOptions& options);
-
-/// Of the transfers in flight of a mix, those that are reads.
-struct Mixture {
-  std::size_t reads = 0, writes = 0;
-};
-/// 25, 50 and 75 % reads; all reads and all writes are measured as rates.
-inline constexpr std::array<Mixture, 3> mixtures = {{{2, 6}, {4, 4}, {6, 2}}};
 
 /// Rates, latency and shares of one directory, with the engine as a run uses it.
 ///   Fills  all of `storage` but name, kind and capacity

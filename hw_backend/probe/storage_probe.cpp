@@ -61,14 +61,16 @@ std::string shared_by(const FileSystem& system) {
 double storage_seconds(const ProbeOptions& options) {
   const StorageEffort effort = storage_effort(options);
   return static_cast<double>(options.directories.size()) *
-         (effort.fill_s / 2 +
-          ((3 + mixtures.size()) * effort.interval_s + effort.alone_s) * Session::intervals);
+         (effort.fill_s / 2 + ((3 + mixtures.size()) * effort.interval_s +
+                               (2 + mixtures.size()) * effort.small_interval_s + effort.alone_s) *
+                                  Session::intervals);
 }
 
 std::uint64_t probe_writes(const ProbeOptions& options) {
   const StorageEffort effort = storage_effort(options);
-  constexpr std::uint64_t pages = 64 << 20;  // of probe_threads
-  return pages + effort.file + effort.written + effort.mixed + 3 * effort.tensors +
+  constexpr std::uint64_t pages = 64 << 20;                         // of probe_threads
+  const std::uint64_t small = effort.small + effort.small * 3 / 2;  // alone and in mixtures
+  return pages + effort.file + effort.written + effort.mixed + small + 3 * effort.tensors +
          4 * effort.alone + (options.thorough ? options.cliff_bytes : 0);
 }
 

@@ -26,10 +26,12 @@ void fill_randomly(std::byte* memory, std::uint64_t bytes) {
 
 }  // namespace
 
-TransferStream::TransferStream(IoEngine& engine)
+TransferStream::TransferStream(IoEngine& engine, std::uint64_t written)
     : engine_(engine),
       reads_(window * transfer_bytes, nullptr, &engine),
-      writes_(window * transfer_bytes, nullptr, &engine) {
+      writes_(window * transfer_bytes, nullptr, &engine),
+      stamps_(written / sector),
+      written_(written) {
   fill_randomly(writes_.data(), writes_.bytes());
 }
 

@@ -35,7 +35,8 @@ class TransferStream {
   static constexpr std::uint64_t transfer_bytes = 8 << 20;
   static constexpr std::size_t window = 8;  ///< transfers in flight, at least
 
-  explicit TransferStream(IoEngine& engine);
+  ///   written  by those before it: sectors that it writes differ from theirs too
+  explicit TransferStream(IoEngine& engine, std::uint64_t written = 0);
   TransferStream(const TransferStream&) = delete;
 
   /// An interval ends after `interval_s`, or `interval_bytes` if that is sooner; the first, a
@@ -51,6 +52,7 @@ class TransferStream {
   /// Seconds of one transfer alone, of up to `transfer_bytes` x `window` bytes.
   double one(TargetOffset place, bool write, std::uint64_t bytes);
 
+  /// With what those before it wrote.
   std::uint64_t bytes_written() const { return written_; }
 
  private:
@@ -66,7 +68,7 @@ class TransferStream {
 
   IoEngine& engine_;
   PinnedMemory reads_, writes_;
-  std::uint64_t stamps_ = 0, written_ = 0;
+  std::uint64_t stamps_, written_;
   std::size_t in_flight_ = 0;
 };
 

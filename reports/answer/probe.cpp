@@ -39,6 +39,24 @@ void from_json(const json& in, Product& product) {
   read(in, "type", product.type);
 }
 
+void to_json(json& out, const MixedRequests& mix) {
+  out = {{"storage", mix.storage},
+         {"request_bytes", mix.request_bytes},
+         {"in_machine_file", mix.in_machine_file},
+         {"mixed_efficiency", mix.mixed_efficiency},
+         {"least", mix.least},
+         {"most", mix.most}};
+}
+
+void from_json(const json& in, MixedRequests& mix) {
+  read(in, "storage", mix.storage);
+  read(in, "request_bytes", mix.request_bytes);
+  read(in, "in_machine_file", mix.in_machine_file);
+  read(in, "mixed_efficiency", mix.mixed_efficiency);
+  read(in, "least", mix.least);
+  read(in, "most", mix.most);
+}
+
 void to_json(json& out, const Probe& probe) {
   out = {{"schema", "spillway/answer/probe/1"},
          {"machine", probe.machine},
@@ -47,6 +65,7 @@ void to_json(json& out, const Probe& probe) {
          {"bytes_written", probe.bytes_written},
          {"measurements", probe.measurements},
          {"products", probe.products},
+         {"mixes", probe.mixes},
          {"buffered", probe.buffered}};
   put(out, "warnings", probe.warnings);
 }
@@ -60,6 +79,7 @@ void from_json(const json& in, Probe& probe) {
   read(in, "bytes_written", probe.bytes_written);
   read(in, "measurements", probe.measurements);
   read(in, "products", probe.products);
+  read(in, "mixes", probe.mixes);
   read(in, "warnings", probe.warnings);
   read(in, "buffered", probe.buffered);
 }

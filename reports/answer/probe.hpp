@@ -24,6 +24,15 @@ struct Product : Measurement {
   std::string type;  ///< of its elements
 };
 
+/// What reads and writes at once move of what each moves alone where both take half of a drive's
+/// time (r/R + w/W, the machine file's mixed_efficiency), with requests of one size.
+struct MixedRequests {
+  std::string storage;
+  std::uint64_t request_bytes = 0;
+  bool in_machine_file = false;  ///< of the size that runs use
+  double mixed_efficiency = 0, least = 0, most = 0;
+};
+
 /// What `spillway probe` answers: this machine, measured.
 struct Probe {
   nlohmann::json machine;          ///< a machine file
@@ -31,6 +40,7 @@ struct Probe {
   std::uint64_t bytes_written = 0;
   std::vector<Measurement> measurements;
   std::vector<Product> products;
+  std::vector<MixedRequests> mixes;
   std::vector<text::Text> warnings;
   std::vector<std::string> buffered;  ///< storages measured through the page cache
 };

@@ -136,6 +136,7 @@ Probe probe() {
   all.machine = {{"name", "here"}}, all.device = "host";
   all.measurements = {{"host.adam", "Adam", "params_per_s", 2e9, 1e9, 3e9, 5}};
   all.products = {{{"gpu.compute", "", "flops_per_s", 1, 1, 1, 2}, 8, 16, 32, "fp32"}};
+  all.mixes = {{"nvme", 1 << 20, true, 0.9, 0.8, 1.1}, {"nvme", 1 << 18, false, 0.7, 0.6, 0.8}};
   return all;
 }
 

@@ -345,6 +345,28 @@ TEST(ProbeDocument, MarksItsNumbersAsMeasured) {
   EXPECT_THAT(probe_report(probe, {}), HasSubstr("5,432 GFLOPS"));
 }
 
+TEST(ProbeDocument, SaysWhetherMixesCostMoreWithSmallRequests) {
+  answer::Probe probe;
+  probe.mixes = {{"nvme", 1 << 20, true, 0.87, 0.85, 0.88},
+                 {"nvme", 256 << 10, false, 0.71, 0.7, 0.75},
+                 {"other", 1 << 20, true, 1.02, 0.99, 1.03},
+                 {"other", 256 << 10, false, 1.0, 0.97, 1.01}};
+  const std::string report = probe_report(probe, {.width = 1000});
+  EXPECT_THAT(report, HasSubstr("With requests of 1024 KiB, as runs make them, nvme moves 87 % "
+                                "(85 % to 88 %) of what it moves of either alone"));
+  EXPECT_THAT(report, HasSubstr("; with 256 KiB it is 71 % (70 % to 75 %): mixes cost more with "
+                                "smaller requests."));
+  EXPECT_THAT(report, HasSubstr("other moves 102 % (99 % to 103 %) of what"));
+  EXPECT_THAT(report, HasSubstr("(97 % to 101 %): no difference beyond the spread of the runs."));
+  EXPECT_TRUE(holds(probe_document(probe), 0.71, Quantity::part));
+  // whichever of them the machine file has
+  std::swap(probe.mixes[0].in_machine_file, probe.mixes[1].in_machine_file);
+  EXPECT_THAT(probe_report(probe, {.width = 1000}),
+              HasSubstr("with 1024 KiB it is 87 % (85 % to 88 %): mixes cost more with smaller "));
+  probe.mixes[1].least = 0.9, probe.mixes[1].most = 0.92;
+  EXPECT_THAT(probe_report(probe, {.width = 1000}), HasSubstr("mixes cost less with smaller "));
+}
+
 answer::Space space_of_two() {
   answer::Space space;
   space.name = "two";

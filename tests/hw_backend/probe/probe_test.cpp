@@ -3,6 +3,7 @@
 #include "hw_backend/device/host_device.hpp"
 #include "hw_backend/device/interrupt.hpp"
 #include "hw_backend/probe/device_loop.hpp"
+#include "hw_backend/probe/session.hpp"
 #include "hw_backend/storage/open_engine.hpp"
 #include "scenarios/document/read_machine.hpp"
 #include "tests/long_test.hpp"
@@ -121,7 +122,14 @@ TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
   options_.directories = {root_ / "nvme", root_ / "other"};
   options_.devices = 2;
   double share = -1;
+  std::string step;
+  std::map<std::string, std::uint64_t> largest;  // request of a step
+  options_.uring.answer = [&](const Transfer&, std::uint64_t, std::uint64_t bytes, int result) {
+    largest[step] = std::max(largest[step], bytes);
+    return result;
+  };
   const Probed probed = probe(options_, [&](double done, const std::string& what) {
+    step = what;
     EXPECT_GE(done, share);
     EXPECT_LE(done, 1);
     EXPECT_FALSE(what.empty());
@@ -152,6 +160,22 @@ TEST_F(Probing, GivesAMachineFileThatIsReadWithoutComplaint) {
   EXPECT_THAT(text::words_of(probed.warnings), Contains(HasSubstr("nvme, other are on ")));
   EXPECT_LE(probed.bytes_written, 2 * probe_writes(options_));
   EXPECT_GT(probed.bytes_written, 0u);
+
+  EXPECT_EQ(largest.at("nvme: 50 % reads, 1024 KiB requests"), 1u << 20);
+  EXPECT_EQ(largest.at("nvme: 50 % reads, 256 KiB requests"), 256u << 10);
+  EXPECT_EQ(largest.at("nvme: writing, 256 KiB requests"), 256u << 10);
+  EXPECT_EQ(largest.at("nvme: files"), 1u << 20);  // the first engine is back
+  ASSERT_EQ(probed.mixes.size(), 4u);
+  for (std::size_t i = 0; i < probed.mixes.size(); ++i) {
+    const MixedRequests& mix = probed.mixes[i];
+    EXPECT_EQ(mix.storage, read.storage[i / 2].name);
+    EXPECT_EQ(mix.in_machine_file, i % 2 == 0);
+    EXPECT_EQ(mix.request_bytes, i % 2 == 0 ? 1u << 20 : 256u << 10);
+    EXPECT_GT(mix.efficiency.median, 0);
+  }
+  EXPECT_EQ(read.storage[1].mixed_efficiency, four_digits(probed.mixes[2].efficiency.median));
+  EXPECT_THAT(read.sources.at("storage.nvme.mixed_efficiency"),
+              HasSubstr("r/R + w/W with 1024 KiB requests, by least squares"));
 
   std::vector<std::string> missing;
   unsourced(json(probed.machine), "", probed.machine.sources, missing);
