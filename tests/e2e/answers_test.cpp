@@ -188,9 +188,14 @@ TEST(Answers, OfTheOtherVerbsAreThoseOfTheirSchemas) {
 TEST(Answers, OfRealRunsAreThoseOfTheirSchemas) {
   LONG_TEST();
   const Workplace place;
-  const Ended measured = shell(place, "SPILLWAY_PLUGINS=/nowhere spillway probe --quick --json");
+  const Ended measured =
+      shell(place, "mkdir a && SPILLWAY_PLUGINS=/nowhere spillway probe a --quick --json");
   ASSERT_EQ(measured.exit, 0) << measured.err;
-  EXPECT_EQ(refused(measured.json(), "answer_probe"), "");
+  json probed = measured.json();
+  EXPECT_EQ(probed.at("mixes").size(), 2u);
+  // names, some with the sizes that they are of
+  for (json& one : probed.at("measurements")) one["path"] = "a name";
+  EXPECT_EQ(refused(probed, "answer_probe"), "");
   const Ended validated = Server().validate("--on a --synthetic --json");
   ASSERT_EQ(validated.exit, 0) << validated.err;
   EXPECT_EQ(refused(validated.json(), "validation"), "");
