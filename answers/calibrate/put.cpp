@@ -1,5 +1,6 @@
 #include "answers/calibrate/put.hpp"
 
+#include "answers/calibrate/drive_readings.hpp"
 #include "answers/calibrate/writes.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
@@ -48,16 +49,25 @@ std::optional<description::Dimension> dimension_of_unit(const std::string& unit)
   return {};
 }
 
+/// In base units; of a list, what its numbers add up to.
+std::optional<double> number_of(const json& value, const std::string& unit) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_array()) {
+    double sum = 0;
+    for (const json& one : value) sum += number_of(one, unit).value_or(0);
+    return sum;
+  }
+  const auto dimension = dimension_of_unit(unit);
+  if (!dimension || !value.is_string()) return {};
+  const auto read = description::parse_quantity(*dimension, value.get<std::string>());
+  return read.problem.empty() ? std::optional(static_cast<double>(read.value)) : std::nullopt;
+}
+
 /// The machine's own number at `path`, in base units; nothing where it says none.
 std::optional<double> number_at(const json& machine, const std::string& path,
                                 const std::string& unit) {
   const json* found = scenarios::value_at(machine, path);
-  if (!found) return {};
-  if (found->is_number()) return found->get<double>();
-  const auto dimension = dimension_of_unit(unit);
-  if (!dimension || !found->is_string()) return {};
-  const auto read = description::parse_quantity(*dimension, found->get<std::string>());
-  return read.problem.empty() ? std::optional(static_cast<double>(read.value)) : std::nullopt;
+  return found ? number_of(*found, unit) : std::nullopt;
 }
 
 /// Why a machine cannot take a reading; "": it can.
@@ -129,10 +139,6 @@ void put_link(const Evidence& each, answer::Calibration& into) {
   }
 }
 
-/// Of a life that a drive says is used, in whole percent: below, what follows from it is off by a
-/// tenth and more.
-constexpr unsigned least_percent = 5;
-
 /// What a drive of this storage carries: its lanes, of the generation that its own rates need, and
 /// no less than the fourth; of one alone the fifth, as who measures it may have another than the
 /// file says.
@@ -160,29 +166,6 @@ std::string reason_against(const description::StorageSpec& storage, const Readin
       "machine file has that of one: run fio on a drive's own device, or write this rate as "
       "storage.{}.{}, if it is that of all drives together",
       storage.name, reading.path == "storage.read" ? "array_read" : "array_write");
-}
-
-/// Bytes that may still be written to a drive, by what the machine file will say of it: the rating
-/// less what was written, and of a drive without a rating of its own by the share that it says is
-/// used (put_life).
-double left_of(const MachineFile& machine, const Evidence& each) {
-  const description::StorageSpec& storage = storage_of(machine, each);
-  const double written = each.drive->bytes_written;
-  const auto used = static_cast<double>(each.drive->percent_used);
-  if (drive_of(machine, each)->is_other && used >= least_percent)
-    return written * (100 - used) / used;
-  return (storage.endurance ? static_cast<double>(storage.endurance->rated.value()) : 0) - written;
-}
-
-/// The file of a drive of the same storage that has less left than the one of `each`; null: none.
-const Evidence* more_worn(const MachineFile& machine, const std::vector<Evidence>& all,
-                          const Evidence& each) {
-  const Evidence* most = &each;
-  for (const Evidence& other : all)
-    if (other.drive && &storage_of(machine, other) == &storage_of(machine, each) &&
-        left_of(machine, other) < left_of(machine, *most))
-      most = &other;
-  return most == &each ? nullptr : most;
 }
 
 /// A topology has all displays, nvidia-smi the cards that its driver runs.
@@ -365,6 +348,24 @@ bool is_of_writes(const Evidence& each, const Reading& reading) {
          (reading.path == "storage.write" || reading.path == "storage.mixed_efficiency");
 }
 
+/// What the drives of one storage say of themselves, each of its own.
+///   drives  as drives_of
+void put_drives(const MachineFile& before, const json& own,
+                const std::vector<const Evidence*>& drives, answer::Calibration& into) {
+  const description::StorageSpec& storage = storage_of(before, *drives.front());
+  DriveReadings found = drive_readings(storage, drives);
+  if (found.fullest) put_reading(before, own, *found.fullest, found.held, into);
+  if (found.written.empty()) return;
+  Evidence together = *drives.front();
+  together.file = found.files;
+  const std::size_t moved = into.moved.size();
+  put_reading(before, own, together, found.sum, into);
+  if (into.moved.size() == moved) return;
+  json& each = place(into.machine, into.moved.back().path) = json::array();
+  for (const double bytes : found.written) each.push_back(written({"", found.sum.unit, bytes, ""}));
+  std::move(found.kept.begin(), found.kept.end(), std::back_inserter(into.kept));
+}
+
 /// Rates of writes. What is left of a cache follows from other readings, and what is behind it from
 /// how fast it is by all files: these come first.
 void put_writes(const MachineFile& before, const json& own, const std::vector<Evidence>& all,
@@ -386,15 +387,13 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
                   answer::Calibration& into) {
   const json own = before;
   for (const Evidence& each : all) {
-    if (const Evidence* worse = each.drive ? more_worn(before, all, each) : nullptr) {
-      into.kept.push_back({"storage." + storage_of(before, each).name + ".endurance", each.file,
-                           "the drive of " + worse->file +
-                               " has less left to be written by the rating, and wears out first: "
-                               "its numbers count for the storage"});
-      continue;
-    }
+    std::vector<const Evidence*> drives;
+    if (each.drive) drives = drives_of(before, all, each);
+    if (!drives.empty() && drives.front() != &each) continue;
     for (const Reading& reading : each.readings)
-      if (!is_of_writes(each, reading)) put_reading(before, own, each, reading, into);
+      if (!is_of_writes(each, reading) && !is_of_each_drive(reading))
+        put_reading(before, own, each, reading, into);
+    if (!drives.empty()) put_drives(before, own, drives, into);
     if (const auto drive = drive_of(before, each); drive && drive->is_other) {
       doubt_ratings(*drive->storage, into);
       put_life(each, *drive->storage, into);

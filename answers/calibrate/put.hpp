@@ -25,7 +25,8 @@ std::optional<DriveOf> drive_of(const description::MachineFile& machine,
                                 const evidence::Evidence& evidence);
 
 /// Puts the readings into `into.machine`, which is `before` as JSON, and says which and why not. Of
-/// several drives of one storage the one that has used up most of its life counts.
+/// several drives of one storage each tells what was written to it, and the one that has used up
+/// most of its life all else; drives without a file are taken to be as worn as that one.
 /// Rates that nobody measured become no more than the narrowest link of a file carries.
 void put_readings(const description::MachineFile& before,
                   const std::vector<evidence::Evidence>& all, answer::Calibration& into);

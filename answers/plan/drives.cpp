@@ -76,6 +76,27 @@ void note_other_arrays(const description::Scenario& scenario, const std::string&
                        {counted, one.name, text::count(one.count), one.name}));
 }
 
+/// Says of which drives the ones counted have a history, where any has: those that the machine has.
+void note_history(const description::StorageSpec& array, bool has_others,
+                  std::vector<text::Text>& notes) {
+  double all = 0;
+  const std::vector<description::Bytes> each = array.written_before();
+  for (const description::Bytes one : each) all += static_cast<double>(one.value());
+  if (all == 0) return;
+  const std::string others = has_others ? ", and those of the price list," : "";
+  if (array.count == 1)
+    return notes.push_back(
+        text::filled("the drive of {} has been written to before ({}); drives of it beyond this "
+                     "one{} are new",
+                     {array.name, text::bytes(all), others}));
+  notes.push_back(
+      text::filled("the {} drives of {} have been written to before ({} in all, {} on the most "
+                   "worn, which ends first): of fewer those stay that are worn least, drives of "
+                   "it beyond these{} are new",
+                   {text::count(array.count), array.name, text::bytes(all),
+                    text::bytes(static_cast<double>(each.front().value())), others}));
+}
+
 /// "1 drive of nvme", "4 drives of nvme".
 std::string drives_words(std::uint64_t count, const std::string& storage) {
   return fmt::format("{} drive{} of {}", count, count == 1 ? "" : "s", storage);
@@ -243,11 +264,13 @@ answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& que
     if (const Trial* longest = found.longest_lasting())
       note_host_memory(patient, base, question.scenario, *longest->result, found.notes);
     note_other_arrays(question.scenario, array.name, found.notes);
+    note_history(array, found.classes.size() > 1, found.notes);
     return found;
   }
   found.result = explore::with_what_ifs(patient, *best->enough()->result);
   note_host_memory(patient, base, question.scenario, *found.result, found.result->notes);
   note_other_arrays(question.scenario, array.name, found.result->notes);
+  note_history(array, found.classes.size() > 1, found.result->notes);
   found.certainty = certainty_of(*found.result, question.scenario.machine.shown_by);
   found.old_prices = old_prices_of(*found.result, question.today);
   return found;

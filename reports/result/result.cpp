@@ -49,6 +49,9 @@ void to_json(json& out, const Wear& wear) {
          {"warranty_limit_years", or_null(wear.warranty_limit_years)},
          {"filled", wear.filled},
          {"rated_by_use", wear.rated_by_use}};
+  if (wear.written_before_bytes == 0) return;  // the drives are new
+  out["written_before_bytes"] = wear.written_before_bytes;
+  out["most_worn_bytes"] = wear.most_worn_bytes;
 }
 
 void from_json(const json& in, Wear& wear) {
@@ -69,6 +72,8 @@ void from_json(const json& in, Wear& wear) {
   read(in, "warranty_limit_years", wear.warranty_limit_years);
   read(in, "filled", wear.filled);
   read(in, "rated_by_use", wear.rated_by_use);
+  read(in, "written_before_bytes", wear.written_before_bytes);
+  read(in, "most_worn_bytes", wear.most_worn_bytes);
 }
 
 void to_json(json& out, const WhatIf& what_if) {

@@ -88,8 +88,8 @@ struct Wear {
   double write_bytes_per_day_per_drive = 0;
   double drive_writes_per_day = 0;                     ///< capacities written a day
   std::optional<double> rated_drive_writes_per_day{};  ///< absent: no warranty is known
-  /// What the run may write until the drives are worn out, their rating in its own terms of write
-  /// amplification and retention; absent: no rating.
+  /// What the run may write until the first of the drives is worn out, by their rating in its own
+  /// terms of write amplification and retention; absent: no rating.
   std::optional<double> lifetime_write_bytes{};
   /// What all drives of the run lose in value; absent: no price, no rating, or nothing written.
   std::optional<double> usd_per_million_tokens{};
@@ -97,6 +97,8 @@ struct Wear {
   std::optional<double> warranty_years{};
   std::optional<double> warranty_limit_years{};  ///< the warranty ends after so long in any case
   double filled = 0;  ///< share of a drive that holds data, at most, of the run and of others
+  /// What the host wrote before this run, to all drives and to the most worn one, which ends first.
+  double written_before_bytes = 0, most_worn_bytes = 0;
   /// The rating is what the drives' own log says that they stand, and no maker's.
   bool rated_by_use = false;
 

@@ -25,13 +25,40 @@ Text against_the_limit(const Wear& wear) {
   return filled(", and it ends after {} in any case", {view::years(*wear.warranty_limit_years)});
 }
 
-/// ", of which 9.2 PB are"; empty of drives on which nothing was written before this run.
+/// Of bytes that were added up.
+constexpr double rounding = 1e-6;
+
+/// ", of which 9.2 PB are already"; empty of drives on which nothing was written before this run.
 Text written_before(const Wear& wear) {
-  constexpr double days_a_year = 365, rounding = 1e-6;
-  const double before =
-      wear.rated_write_bytes - *wear.warranty_years * days_a_year * wear.write_bytes_per_day;
-  if (before <= rounding * wear.rated_write_bytes) return {};
-  return filled(", of which {} are already", {view::bytes(before)});
+  if (wear.written_before_bytes <= rounding * wear.rated_write_bytes) return {};
+  return filled(", of which {} are already", {view::bytes(wear.written_before_bytes)});
+}
+
+/// Some of the drives have written more than others: the most worn one ends first.
+bool is_uneven(const Wear& wear) {
+  return wear.most_worn_bytes * static_cast<double>(wear.drives) >
+         wear.written_before_bytes + rounding * wear.rated_write_bytes;
+}
+
+/// What the rating of the drives means: until when it lasts.
+Text rating_text(const Wear& wear) {
+  const Text until = view::years(*wear.warranty_years) + against_the_limit(wear);
+  if (!is_uneven(wear))
+    return filled(wear.rated_by_use
+                      ? " By what its log says is used of it, it stands {} of writes like those "
+                        "before this run{}: {}."
+                      : " The maker's warranty ends once {} are written{}: after {}.",
+                  {view::bytes(wear.rated_write_bytes), written_before(wear), until});
+  return filled(wear.rated_by_use
+                    ? " By what the log of one says is used of it, each drive stands {} of writes "
+                      "like those before this run; the most worn has {} of them already, all {} "
+                      "together {}, and it stands {}."
+                    : " The maker's warranty of a drive ends once {} are written to it; the most "
+                      "worn has {} of them already, all {} together {}, and its warranty ends "
+                      "after {}.",
+                {view::bytes(wear.rated_write_bytes / static_cast<double>(wear.drives)),
+                 view::bytes(wear.most_worn_bytes), view::count(wear.drives),
+                 view::bytes(wear.written_before_bytes), until});
 }
 
 Text written(const Wear& wear) {
@@ -79,16 +106,13 @@ view::Text wear_text(const Wear& wear) {
   if (wear.rated_drive_writes_per_day)
     text += filled(" where {} are rated", {view::number(*wear.rated_drive_writes_per_day)});
   text += ".";
-  if (wear.warranty_years)
-    text += filled(wear.rated_by_use
-                       ? " By what its log says is used of it, it stands {} of writes like those "
-                         "before this run{}: {}{}."
-                       : " The maker's warranty ends once {} are written{}: after {}{}.",
-                   {view::bytes(wear.rated_write_bytes), written_before(wear),
-                    view::years(*wear.warranty_years), against_the_limit(wear)});
+  if (wear.warranty_years) text += rating_text(wear);
   // the rating's workload is another one: its bytes over a day's would not give the years
   if (wear.lifetime_years)
-    text += filled(" The flash likely stands {} of these writes: {}.",
+    text += filled(is_uneven(wear)
+                       ? " Its flash likely stands until all drives have taken {} of these writes: "
+                         "{}."
+                       : " The flash likely stands {} of these writes: {}.",
                    {view::bytes(*wear.lifetime_write_bytes), view::years(*wear.lifetime_years)});
   if (wear.write_bytes_per_day > 0 && !wear.lifetime_years)
     text += filled(

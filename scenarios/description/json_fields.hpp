@@ -66,6 +66,22 @@ struct Written<std::vector<T>> {
     return values;
   }
 };
+/// A plain text is a list of one; nothing is written as 0.
+template <class Tag, class Rep>
+struct Written<std::vector<Quantity<Tag, Rep>>> {
+  static nlohmann::json write(const std::vector<Quantity<Tag, Rep>>& values) {
+    if (values.empty()) return to_text(Quantity<Tag, Rep>{});
+    nlohmann::json list = nlohmann::json::array();
+    for (const Quantity<Tag, Rep> value : values) list.push_back(to_text(value));
+    return list;
+  }
+  static std::vector<Quantity<Tag, Rep>> read(const nlohmann::json& json) {
+    std::vector<Quantity<Tag, Rep>> values;
+    for (const nlohmann::json& one : json.is_array() ? json : nlohmann::json::array({json}))
+      values.push_back(Written<Quantity<Tag, Rep>>::read(one));
+    return values;
+  }
+};
 template <>
 struct Written<PrefetchDistance> {
   static nlohmann::json write(const PrefetchDistance& value) {

@@ -353,7 +353,10 @@ void read_endurance(const json& object, StorageSpec& storage, MachineFile& machi
        "assumed 1 GiB, a block of 16 MiB on each of 64 planes");
   fill("mapping_unit", endurance.mapping_unit, Bytes(4096), "4 KiB, as most drives map");
   fill("held", endurance.held, Bytes(0), "nothing else lies on the drive");
-  fill("written", endurance.written, Bytes(0), "the drives are new");
+  fill("written", endurance.written, {}, "the drives are new");
+  if (const json* written = read.find("written"); written && !written->is_array())
+    endurance.written.resize(storage.count, endurance.written.front());
+  std::erase(endurance.written, Bytes{});
   fill("trimmed", endurance.trimmed, true, "free space is trimmed");
   const Seconds three_years(3 * 365 * 86400.0);
   fill("rated_retention", endurance.rated_retention, three_years, "3 years");

@@ -140,10 +140,12 @@ struct EnduranceSpec {
   Bytes erase_block;                ///< what the drive fills and erases as a whole, over its chips
   Bytes mapping_unit;               ///< what the drive maps; less of it is padded
   Bytes held;                       ///< data of others that lies on the drive
-  Bytes written;                    ///< by the host to each drive before this run
-  bool trimmed = true;              ///< the drive is told which blocks are free
-  Seconds retention;                ///< how long data must last after power-off
-  Seconds rated_retention;          ///< what the rating assumes
+  /// By the host before this run, to each drive its own, in any order and without those on which
+  /// nothing was: StorageSpec::written_before.
+  std::vector<Bytes> written;
+  bool trimmed = true;      ///< the drive is told which blocks are free
+  Seconds retention;        ///< how long data must last after power-off
+  Seconds rated_retention;  ///< what the rating assumes
 };
 
 enum class StorageKind { ssd, remote };
@@ -196,6 +198,9 @@ struct StorageSpec {
   /// What a run has of each drive: all but `endurance.held`; 0: unlimited.
   Bytes room() const;
   Bytes total_room() const { return room() * count; }
+  /// What the host wrote to each of its drives before this run, the most first. Drives beyond those
+  /// that `endurance.written` tells of are new; of fewer those stay on which least was written.
+  std::vector<Bytes> written_before() const;
   /// Of `slc_cache`, per drive: a byte in cells of one bit takes the room of three in those of
   /// three bits, so that a drive on which much lies has less of it; 0 without one.
   Bytes slc_cache_size() const;

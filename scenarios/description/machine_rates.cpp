@@ -1,6 +1,7 @@
 #include "scenarios/description/machine_file.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 // What follows from a machine's numbers: memory that is left, rates that are reached together, its
@@ -56,6 +57,14 @@ BytesPerSecond StorageSpec::total_write() const {
 double StorageSpec::share_of(IoEngine engine) const {
   const auto share = process_efficiency.find(std::string(name_of(engine)));
   return share == process_efficiency.end() ? 1 : share->second;
+}
+
+std::vector<Bytes> StorageSpec::written_before() const {
+  std::vector<Bytes> each = endurance ? endurance->written : std::vector<Bytes>{};
+  each.resize(std::max<std::size_t>(each.size(), count));
+  std::sort(each.begin(), each.end(), std::greater<>());
+  each.erase(each.begin(), each.end() - static_cast<std::ptrdiff_t>(count));
+  return each;
 }
 
 Bytes StorageSpec::room() const {

@@ -228,7 +228,8 @@ class Translator {
       return add(place, pointer, "no longer a setting: " + node["x-retired"].get<std::string>(),
                  "leave it out");
     const auto dimension = description::dimension_of_format(node.value("format", ""));
-    const bool number_allowed = node["type"].is_array();
+    const json types = node["type"].is_array() ? node["type"] : json::array();
+    const bool number_allowed = std::find(types.begin(), types.end(), "number") != types.end();
     if (node.contains("enum") && value.is_string()) {
       if (!seen_.insert(pointer).second) return;
       complaints_.push_back(unknown_name(place, prefix_ + dotted(pointer), value.get<std::string>(),

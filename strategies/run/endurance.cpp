@@ -20,11 +20,11 @@ double bytes_of(const WriteSizes& writes) {
   return bytes;
 }
 
-/// The share of its life that a drive has left.
-double unworn(const description::StorageSpec& storage) {
+/// The share of its life that the most worn drive has left: writes are spread evenly, so that it is
+/// the first to end.
+double unworn(const description::StorageSpec& storage, double most_worn) {
   if (!storage.endurance || storage.endurance->rated.value() == 0) return 1;
-  const auto rated = static_cast<double>(storage.endurance->rated.value());
-  return std::max(0.0, 1 - static_cast<double>(storage.endurance->written.value()) / rated);
+  return std::max(0.0, 1 - most_worn / static_cast<double>(storage.endurance->rated.value()));
 }
 
 result::Wear wear_of_one(const description::StorageSpec& storage, double written, double waf,
@@ -47,7 +47,12 @@ result::Wear wear_of_one(const description::StorageSpec& storage, double written
       wear.rated_drive_writes_per_day = static_cast<double>(endurance.rated.value()) / capacity /
                                         (endurance.warranty->value() / day_s);
   }
-  const double left = unworn(storage);
+  for (const description::Bytes before : storage.written_before()) {
+    const auto bytes = static_cast<double>(before.value());
+    wear.written_before_bytes += bytes;
+    wear.most_worn_bytes = std::max(wear.most_worn_bytes, bytes);
+  }
+  const double left = unworn(storage, wear.most_worn_bytes);
   if (const auto life = lifetime_writes(storage, waf)) wear.lifetime_write_bytes = *life * left;
   if (wear.lifetime_write_bytes && wear.write_bytes_per_day > 0) {
     wear.lifetime_years = *wear.lifetime_write_bytes / (wear.write_bytes_per_day * 365);

@@ -112,24 +112,30 @@ double written_to(const description::StorageSpec& storage, const Scenario& scena
          placed_on(storage, scenario, result);
 }
 
-/// Every drive of a storage reaches its rating at once: each is replaced as often as the rating is
-/// written once more.
-void add_replacements(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
+/// Drives to buy beyond those of one set, on which a run writes `written` evenly: each drive is
+/// replaced as often as its rating is written once more after what was on it before.
+double more_drives(const description::StorageSpec& storage, double written) {
   constexpr double rounding = 1e-9;
+  const auto rated = static_cast<double>(storage.endurance->rated.value());
+  const double each = written / static_cast<double>(storage.count);
+  double more = 0;
+  for (const description::Bytes one : storage.written_before()) {
+    // what was written beyond the rating asks for no second drive
+    const double before = std::min(static_cast<double>(one.value()), rated);
+    more += std::max(0.0, std::ceil((before + each) / rated * (1 - rounding)) - 1);
+  }
+  return more;
+}
+
+void add_replacements(const Scenario& scenario, const result::Result& result, FinishedRun& run) {
   const auto& prices = scenario.machine.prices_usd;
   double usd = 0;
   bool priced = prices.has_value();
   for (const description::StorageSpec& storage : scenario.machine.storage) {
     if (storage.kind != description::StorageKind::ssd || !storage.endurance) continue;
-    const double count = static_cast<double>(storage.count);
-    const double rated = static_cast<double>(storage.endurance->rated.value()) * count;
-    if (rated <= 0) continue;
-    // what was written beyond the rating asks for no second drive
-    const double before =
-        std::min(static_cast<double>(storage.endurance->written.value()) * count, rated);
-    const double sets = (before + written_to(storage, scenario, result, run)) / rated;
-    const double more =
-        std::max(0.0, std::ceil(sets * (1 - rounding)) - 1) * count * sets_of(storage, scenario);
+    if (storage.endurance->rated.value() == 0) continue;
+    const double more = more_drives(storage, written_to(storage, scenario, result, run)) *
+                        sets_of(storage, scenario);
     const double price = prices ? storage.price_usd.value_or(prices->ssd) : 0;
     priced = priced && (more == 0 || price > 0);
     run.drives->replaced += more;
@@ -173,7 +179,7 @@ std::optional<double> value_lost(const Scenario& scenario, const result::Result&
     if (beside <= 0) continue;
     const double price = storage.price_usd.value_or(scenario.machine.prices_usd->ssd);
     const std::optional<double> lifetime =
-        wears_first ? wear.lifetime_write_bytes : lifetime_writes(storage, written_in_order);
+        lifetime_writes(storage, wears_first ? wear.waf : written_in_order);
     if (price <= 0 || !lifetime || *lifetime <= 0) return std::nullopt;
     usd += price * static_cast<double>(storage.count) * sets_of(storage, scenario) * beside /
            *lifetime;

@@ -171,38 +171,6 @@ TEST(Calibration, CountsCardsByTheDriverWhateverATopologyShows) {
   EXPECT_EQ(again(with(machine, {topology, of_cards(1)})).gpu.count, 1u);
 }
 
-TEST(Calibration, TakesTheDriveOfAStorageThatWearsOutFirst) {
-  const MachineFile machine = scenarios::read_machine("gaming_4090");
-  const Evidence worn = of_drive("worn.json", 40, 400e12, 2e12);
-  const Evidence fresh = of_drive("fresh.json", 10, 90e12, 2e12);
-  for (const auto& order : {std::vector{worn, fresh}, std::vector{fresh, worn}}) {
-    const answer::Calibration both = with(machine, order);
-    EXPECT_NEAR(static_cast<double>(again(both).storage[0].endurance->written.value()), 400e12, 1);
-    EXPECT_THAT(both.moved, SizeIs(2));
-    EXPECT_THAT(both.kept, ElementsAre(testing::AllOf(
-                               Field(&answer::KeptParameter::file, "fresh.json"),
-                               Field(&answer::KeptParameter::why, HasSubstr("worn.json")))));
-  }
-}
-
-// The file counts what was written against the rating: another drive may say that more is used up.
-TEST(Calibration, TakesTheDriveWithLeastLeftByWhatTheFileCounts) {
-  const MachineFile machine = scenarios::read_machine("gaming_4090");
-  const Evidence written = of_drive("written.json", 30, 800e12, 2e12);
-  const Evidence used = of_drive("used.json", 50, 300e12, 2e12);
-  for (const auto& order : {std::vector{written, used}, std::vector{used, written}}) {
-    const answer::Calibration both = with(machine, order);
-    EXPECT_NEAR(static_cast<double>(again(both).storage[0].endurance->written.value()), 800e12, 1);
-    EXPECT_THAT(both.kept, ElementsAre(Field(&answer::KeptParameter::file, "used.json")));
-  }
-  // of drives that the rating is not of, what they say themselves: 320 TB and 300 TB left
-  const Evidence one = of_drive("one.json", 20, 80e12, 4e12);
-  const Evidence other = of_drive("other.json", 50, 300e12, 4e12);
-  EXPECT_NEAR(
-      static_cast<double>(again(with(machine, {one, other})).storage[0].endurance->written.value()),
-      300e12, 1);
-}
-
 TEST(DriveNames, OfThePartsAreThoseThatDrivesSay) {
   EXPECT_TRUE(names_drive("Samsung SSD 990 PRO 2TB", "990 PRO 2TB"));
   EXPECT_TRUE(names_drive("CT2000T705SSD3", "T705 2TB"));

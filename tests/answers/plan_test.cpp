@@ -338,6 +338,33 @@ TEST(PlanDrives, CountsThoseOfTheBusiestArray) {
   EXPECT_THROW(drives(sim(), question), description::ScenarioError);
 }
 
+// The machine's two drives have written 300 and 100 TB; a third, and those of the list, nothing.
+TEST(PlanDrives, CountsDrivesThatWouldBeBoughtAsNew) {
+  nlohmann::json own = {{"name", "own"}, {"part", "990 PRO 4TB"}, {"count", 2}};
+  own["endurance"]["written"] = {"100 TB", "300 TB"};
+  const nlohmann::json job = {{"model", "gpt2"},
+                              {"machine", {{"extends", "gaming_4090"}, {"storage", {own}}}},
+                              {"training", {{"precision", "bf16_mixed"}}},
+                              {"strategy", {{"system", "zero_infinity"}}}};
+  DrivesQuestion question;
+  question.scenario = scenarios::read_scenario(job, {}, explore::known_systems()).scenario;
+  question.most = 3;
+  question.parts = "one_box";
+  const answer::Drives found = drives(sim(), question);
+  ASSERT_TRUE(found.result);
+  const auto before = [&](const answer::Trial& trial) {
+    return trial.result ? trial.result->wear.value().written_before_bytes : -1;
+  };
+  const std::vector<answer::Trial>& trials = found.classes.front().trials;
+  EXPECT_EQ(before(trials.at(0)), 100e12);  // the one that is worn more is left out
+  EXPECT_EQ(before(trials.at(1)), 400e12);
+  EXPECT_EQ(before(trials.at(2)), 400e12);
+  ASSERT_GT(found.classes.size(), 1u);
+  EXPECT_EQ(before(found.classes.at(1).trials.at(0)), 0);
+  EXPECT_THAT(text::words(found.result->notes.back()),
+              HasSubstr("have been written to before (400.0 TB in all, 300.0 TB on the most worn"));
+}
+
 /// A folder that is gone at the end.
 class Folder {
  public:

@@ -204,6 +204,31 @@ TEST(MachineFile, RelaxesRetentionFromThreeYears) {
   EXPECT_TRUE(endurance.trimmed);
 }
 
+TEST(MachineFile, ANumberIsWhatEachDriveHasWrittenAndAListHasEachDrivesOwn) {
+  json object = least();
+  object["storage"][0]["count"] = 3;
+  json& written = (object["storage"][0]["endurance"] = {{"rated", "1.2 PB"}})["written"];
+  const auto drives = [&] { return object.get<MachineFile>().storage.at(0).written_before(); };
+  const Bytes none, one(1'000'000'000'000), four(4'000'000'000'000);
+  written = "1 TB";
+  EXPECT_EQ(drives(), (std::vector{one, one, one}));
+  written = {"1 TB", "0 B", "4 TB"};
+  EXPECT_EQ(drives(), (std::vector{four, one, none}));
+  written = "0 B";
+  EXPECT_EQ(json(object.get<MachineFile>())["storage"][0]["endurance"]["written"], "0 B");
+}
+
+// Who asks what another drive would do asks about one that is bought.
+TEST(MachineFile, DrivesThatAreAddedToThoseOfAMachineAreNew) {
+  json object = least();
+  object["storage"][0]["count"] = 2;
+  object["storage"][0]["endurance"] = {{"rated", "1.2 PB"}, {"written", "1 TB"}};
+  json read = object.get<MachineFile>();
+  read["storage"][0]["count"] = 3;
+  const Bytes none, one(1'000'000'000'000);
+  EXPECT_EQ(read.get<MachineFile>().storage.at(0).written_before(), (std::vector{one, one, none}));
+}
+
 TEST(MachineFile, DrivesOfTwoKindsHaveTwoPrices) {
   json object = least();
   object["prices_usd"] = {{"server", 1000}, {"ssd", 10}};

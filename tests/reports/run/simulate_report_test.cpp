@@ -107,8 +107,18 @@ TEST(SimulateReport, SaysHowLongTheDrivesLastTheWarrantyFirst) {
                         "14.0 PB are written: after 72 days. The flash likely stands 9.20 PB of "
                         "these writes: 47 days. A million tokens wear off $0.0123 of SSD.\n"));
   rated.wear->warranty_years = 7e15 / 194.4e12 / 365;
+  rated.wear->written_before_bytes = 7e15;
+  rated.wear->most_worn_bytes = 3.5e15;
   EXPECT_THAT(simulate_report(rated, {400}),
               HasSubstr("written, of which 7.00 PB are already: after 36 days"));
+  rated.wear->warranty_years = 4e15 / 194.4e12 / 365;  // of one drive 5 PB of 7 are gone
+  rated.wear->most_worn_bytes = 5e15;
+  EXPECT_THAT(
+      simulate_report(rated, {1000}),
+      HasSubstr("The maker's warranty of a drive ends once 7.00 PB are written to it; the most "
+                "worn has 5.00 PB of them already, all 2 together 7.00 PB, and its warranty ends "
+                "after 21 days. Its flash likely stands until all drives have taken 9.20 PB of "
+                "these writes: 47 days."));
   rated.wear->warranty_years = 7.5;
   EXPECT_THAT(simulate_report(rated, {400}),
               HasSubstr("after 7.5 years, and it ends after 5.0 years in any case."));
@@ -243,6 +253,7 @@ TEST(WearText, SaysWhoseRatingItIs) {
   wear.rated_write_bytes = 100e12;
   wear.warranty_years = wear.lifetime_years = 0.2;
   wear.lifetime_write_bytes = 73e12;
+  wear.written_before_bytes = wear.most_worn_bytes = 27e12;
   EXPECT_THAT(view::words(wear_text(wear)),
               HasSubstr("The maker's warranty ends once 100.0 TB are written, of which 27.0 TB"));
   wear.rated_by_use = true;

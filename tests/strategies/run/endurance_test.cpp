@@ -71,6 +71,28 @@ TEST(Endurance, TeraIosDrivesTakeTheStatesOf11300Steps) {
   EXPECT_NEAR(*wear.lifetime_write_bytes / wear.write_bytes_per_step, 11'300, 50);
 }
 
+TEST(Endurance, TheMostWornDriveEndsFirstAndEachCountsWithItsOwnBytes) {
+  description::MachineFile machine = ssdtrain();  // four drives of 600 TB
+  const double fresh = *wear_of(machine, writing({1'000'000}))->lifetime_years;
+  const auto tb = [](std::uint64_t number) {
+    return description::Bytes(number * 1'000'000'000'000);
+  };
+  machine.storage[0].endurance->written = {tb(150), tb(300), tb(60)};
+  const result::Wear worn = *wear_of(machine, writing({1'000'000}));
+  EXPECT_DOUBLE_EQ(worn.written_before_bytes, 510e12);
+  EXPECT_DOUBLE_EQ(worn.most_worn_bytes, 300e12);
+  EXPECT_DOUBLE_EQ(*worn.lifetime_years, fresh / 2);  // half of the most worn one is left
+  // one more is new: five share the writes, and the first ends as if all had half left
+  machine.storage[0].count = 5;
+  const result::Wear more = *wear_of(machine, writing({1'000'000}));
+  EXPECT_DOUBLE_EQ(more.written_before_bytes, 510e12);
+  EXPECT_DOUBLE_EQ(*more.lifetime_years, fresh / 2 * 5 / 4);
+  // of two drives those stay that are worn least
+  machine.storage[0].count = 2;
+  EXPECT_DOUBLE_EQ(wear_of(machine, writing({1'000'000}))->written_before_bytes, 60e12);
+  EXPECT_DOUBLE_EQ(wear_of(machine, writing({1'000'000}))->most_worn_bytes, 60e12);
+}
+
 TEST(Endurance, NothingWrittenOrNothingRatedHasNoLifetime) {
   description::MachineFile machine = ssdtrain();
   EXPECT_FALSE(wear_of(machine, writing({0}))->lifetime_years);

@@ -172,9 +172,22 @@ TEST(FinishedRun, BuysADriveThatWasWrittenBeyondItsRatingOnce) {
   // 864 TB are 4.32 ratings: with the used-up one six drives, however much it had written before
   for (const std::uint64_t before : {200'000'000'000'000u, 900'000'000'000'000u}) {
     Scenario scenario = on_drives(1, 100);
-    scenario.machine.storage[0].endurance->written = description::Bytes(before);
+    scenario.machine.storage[0].endurance->written = {description::Bytes(before)};
     EXPECT_EQ(finished_run(scenario, that_writes(1), 0)->drives->replaced, 5) << before;
   }
+}
+
+// 864 TB are 216 TB on each of four drives of 200 TB, which had 150, 90, 10 and 0 TB before.
+TEST(FinishedRun, BuysOfUnevenlyWornDrivesEachByItsOwnHistory) {
+  Scenario scenario = on_drives(4, 100);
+  scenario.machine.storage[0].endurance->written = {description::Bytes(90'000'000'000'000),
+                                                    description::Bytes(150'000'000'000'000),
+                                                    description::Bytes(10'000'000'000'000)};
+  // 366, 306, 226 and 216 TB: one more of each
+  EXPECT_EQ(finished_run(scenario, that_writes(1), 0)->drives->replaced, 4);
+  // 190 TB make 406 TB: two more of that one
+  scenario.machine.storage[0].endurance->written[1] = description::Bytes(190'000'000'000'000);
+  EXPECT_EQ(finished_run(scenario, that_writes(1), 0)->drives->replaced, 5);
 }
 
 TEST(FinishedRun, BuysDrivesOfEachStorageAndForEachNode) {
