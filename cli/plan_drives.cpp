@@ -44,7 +44,8 @@ void add_plan_drives(CLI::App& plan) {
       ->check(CLI::Range(std::uint64_t{1}, most_jobs));
   verb->add_option("--parts", options->question.parts,
                    "tries the drives of this price list too: a name of scenarios/parts or a file");
-  verb->add_option("--lifetime", options->question.years, "years that they have to last")
+  verb->add_option("--lifetime", options->question.years,
+                   "years that their flash has to last; the maker's warranty is told beside it")
       ->check(positive_number());
   add_set(*verb, options->overrides, "override one value of all that is tried");
   add_limit(*verb, options->limit_s, plan_limit_help);

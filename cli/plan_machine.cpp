@@ -81,7 +81,10 @@ void add_plan_machine(CLI::App& plan) {
                    "cards, boards and drives to choose from: a name of scenarios/parts or a file; "
                    "else one_box");
   add_prices(*verb, options->prices);
-  verb->add_option("--lifetime", options->question.years, "years that its drives have to last")
+  verb->add_option(
+          "--lifetime", options->question.years,
+          "years that the flash of its drives has to last; the maker's warranty is told beside "
+          "it")
       ->check(positive_number());
   add_way_options(*verb, options->question);
   add_batch_options(*verb, options->question);

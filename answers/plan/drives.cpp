@@ -17,8 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Of the best: as good as it.
-constexpr double nearly = 0.98;
+constexpr double nearly = answer::Drives::enough_speed;
 /// Drives that people can plug into a box at home: they are simulated whatever their bounds say.
 constexpr std::size_t pluggable = 4;
 
@@ -137,12 +136,6 @@ std::vector<DriveClass> classes_of(const DrivesQuestion& question,
   return classes;
 }
 
-bool last_long_enough(const Trial& trial, double years) {
-  if (years <= 0 || !trial.result->wear) return true;
-  const result::Wear& wear = *trial.result->wear;
-  return wear.lifetime_years ? *wear.lifetime_years >= years : wear.write_bytes_per_day == 0;
-}
-
 /// Simulates the numbers of drives that people can plug in, which were ruled out as too slow.
 void try_pluggable(const explore::Backend& backend, const json& base,
                    const std::vector<DriveClass>& classes, std::vector<Trial>& all,
@@ -172,11 +165,10 @@ void try_pluggable(const explore::Backend& backend, const json& base,
 /// Finds the fewest drives of a class that are nearly as good as the best of all and last, and
 /// simulates those beside them.
 void find_enough(const explore::Backend& backend, const json& base, DriveClass& one,
-                 const Trial* best, double years, TrialCounts& counts) {
+                 const Trial* best, answer::Drives& found) {
   const auto does = [&](const Trial& trial) {
     return best && trial.fits() &&
-           trial.result->tokens_per_s >= nearly * best->result->tokens_per_s &&
-           last_long_enough(trial, years);
+           trial.result->tokens_per_s >= nearly * best->result->tokens_per_s && found.lasts(trial);
   };
   const auto first = std::find_if(one.trials.begin(), one.trials.end(), does);
   if (first == one.trials.end()) return;
@@ -184,25 +176,22 @@ void find_enough(const explore::Backend& backend, const json& base, DriveClass& 
   one.drives = enough + 1;
   for (const std::size_t beside : {enough - 1, enough + 1})
     if (beside < one.trials.size() && one.trials[beside].ruled_out)
-      try_one(backend, base, one.trials[beside], counts);
+      try_one(backend, base, one.trials[beside], found.counts);
 }
 
 /// Simulates what bounds leave of all classes, and finds of each the fewest that are enough.
-TrialCounts try_classes(const explore::Backend& backend, const json& base,
-                        std::vector<DriveClass>& classes, double years) {
+void try_classes(const explore::Backend& backend, const json& base, answer::Drives& found) {
   std::vector<Trial> all;
-  for (DriveClass& one : classes) all.insert(all.end(), one.trials.begin(), one.trials.end());
-  TrialCounts counts;
-  if (const auto wrong = try_fastest(backend, base, all, nearly, counts)) throw *wrong;
-  try_pluggable(backend, base, classes, all, counts);
+  for (DriveClass& one : found.classes) all.insert(all.end(), one.trials.begin(), one.trials.end());
+  if (const auto wrong = try_fastest(backend, base, all, nearly, found.counts)) throw *wrong;
+  try_pluggable(backend, base, found.classes, all, found.counts);
   const Trial* best = explore::fastest(all);
   auto from = all.begin();
-  for (DriveClass& one : classes) {
+  for (DriveClass& one : found.classes) {
     std::copy_n(from, one.trials.size(), one.trials.begin());
     from += static_cast<std::ptrdiff_t>(one.trials.size());
-    find_enough(backend, base, one, best, years, counts);
+    find_enough(backend, base, one, best, found);
   }
-  return counts;
 }
 
 /// What lies on drives, in host memory: no drive wears, where there is room.
@@ -252,7 +241,7 @@ answer::Drives drives(const explore::Backend& backend, const DrivesQuestion& que
   const description::StorageSpec array = array_of(backend, question);
   found.classes = classes_of(question, array);
   const json base = question.scenario;
-  found.counts = try_classes(backend, base, found.classes, question.years);
+  try_classes(backend, base, found);
   for (DriveClass& one : found.classes) find_needs(backend, base, one.trials);
   for (DriveClass& one : found.classes)
     for (Trial& trial : one.trials)

@@ -11,7 +11,7 @@ struct DrivesQuestion {
   std::string storage;             ///< whose drives are counted; "": of several arrays the busiest
   std::string parts;        ///< a price list whose drives are tried too: its name or file; "": none
   std::uint64_t most = 16;  ///< drives that are tried at most
-  double years = 0;         ///< that they have to last; 0: however long
+  double years = 0;         ///< that their flash has to last; 0: however long
   std::string today;        ///< as in PlanQuestion
 };
 

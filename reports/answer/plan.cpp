@@ -27,6 +27,12 @@ const DriveClass* Drives::cheapest() const {
   return best;
 }
 
+bool Drives::lasts(const Trial& trial) const {
+  if (years <= 0 || !trial.result->wear) return true;
+  const result::Wear& wear = *trial.result->wear;
+  return wear.lifetime_years ? *wear.lifetime_years >= years : wear.write_bytes_per_day == 0;
+}
+
 const Trial* Drives::longest_lasting() const {
   const Trial* best = nullptr;
   for (const DriveClass& one : classes)

@@ -38,8 +38,11 @@ struct DriveClass {
 /// What `spillway plan drives` answers: how many drives are enough, of which kind, and how long
 /// they last.
 struct Drives {
+  /// Tokens a second of the fastest that was tried, of which as many are enough.
+  static constexpr double enough_speed = 0.98;
+
   std::vector<DriveClass> classes;  ///< the machine's own first
-  double years = 0;                 ///< that they have to last; 0: however long
+  double years = 0;                 ///< that their flash has to last; 0: however long
   TrialCounts counts;
   /// With the drives that are enough, and what each next piece of hardware would bring.
   std::optional<result::Result> result;
@@ -49,6 +52,8 @@ struct Drives {
 
   /// The class of which enough drives cost least; nullptr: none is enough.
   const DriveClass* cheapest() const;
+  /// Whether the flash of a trial that fits stands `years`; the maker's warranty may end before.
+  bool lasts(const Trial& trial) const;
   /// Of all that fits the one that lasts longest; nullptr: nothing fits or nothing wears.
   const Trial* longest_lasting() const;
 };

@@ -64,27 +64,77 @@ Text old_winner_words(const Drives& drives, const DriveClass& best) {
                        {whole(*recent->drives), recent->name, view::dollars(recent->cost_usd())});
 }
 
-Text answer_words(const DriveClass& best, bool several) {
+/// "within 2 % of the fastest that was tried and with flash for 73 days"
+Text enough_words(const Drives& drives) {
+  const Text speed =
+      filled("within {} of the fastest that was tried", {view::share(1 - Drives::enough_speed)});
+  return drives.years > 0 ? speed + filled(" and with flash for {}", {view::years(drives.years)})
+                          : speed;
+}
+
+/// What the step after the number that was tried last would bring, with a blank before it.
+Text beyond_words(const Drives& drives) {
+  const std::string one_more = result::one_more_drive;
+  for (const std::string& name : {one_more, one_more + " of " + drives.classes.front().name}) {
+    const auto next = drives.result->next.find(name);
+    if (next == drives.result->next.end() || !next->second.step_time_s) continue;
+    const double gain = drives.result->step_time_s / *next->second.step_time_s - 1;
+    if (gain < 0.0005) return " One more would bring no more.";
+    return filled(
+        " More of them were not tried: one more would bring {} tokens/s, --most tries it.",
+        {view::change(gain)});
+  }
+  return " More of them were not tried and may bring more: --most.";
+}
+
+/// Whether a class's fewer drives last as long as is asked, if only more are fast enough; and that
+/// a warranty that ends before was not asked about. With a blank before it.
+Text lifetime_words(const Drives& drives, const DriveClass& best) {
+  if (drives.years <= 0) return {};
+  Text text;
+  for (std::size_t i = 0; i + 1 < *best.drives; ++i) {
+    const Trial& fewer = best.trials[i];
+    if (!fewer.fits() || !drives.lasts(fewer) || !fewer.result->wear->lifetime_years) continue;
+    text += filled(" The flash of {} of them lasts as long as is asked too, {}, at {} tokens/s.",
+                   {whole(i + 1), view::years(*fewer.result->wear->lifetime_years),
+                    view::number(fewer.result->tokens_per_s)});
+    break;
+  }
+  const auto& wear = best.enough()->result->wear;
+  if (wear && wear->warranty_ends_years() && *wear->warranty_ends_years() < drives.years)
+    text += filled(" The warranty ends before the {} that were asked of the flash.",
+                   {view::years(drives.years)});
+  return text;
+}
+
+/// How many drives of which kind, and what they are enough for.
+Text count_words(const Drives& drives, const DriveClass& best) {
+  const auto count = static_cast<std::size_t>(*best.drives);
+  const Text enough = enough_words(drives);
+  if (drives.classes.size() > 1)
+    return filled(
+        "{} x {} for {}{}: the cheapest of those {}, ",
+        {whole(count), best.name, view::dollars(best.cost_usd()), day_words(best), enough});
+  if (count == best.trials.size())
+    return count == 1 ? Text("1 drive is the most that was tried: ")
+                      : filled("{} drives are the most that were tried, and fewer are not {}: ",
+                               {whole(count), enough});
+  if (best.trials[count].refused)
+    return filled("{} drives are the most that this machine takes: ", {whole(count)});
+  return filled(count == 1 ? "{} drive is enough, {}: " : "{} drives are enough, {}: ",
+                {whole(count), enough});
+}
+
+Text answer_words(const Drives& drives, const DriveClass& best) {
   const std::size_t index = *best.drives - 1;
   const result::Result& least = *best.trials[index].result;
   if (least.io.ssd_read + least.io.ssd_write == 0)
     return filled("No drive is needed: no step reads or writes one. {} tokens/s.",
                   {view::number(least.tokens_per_s)});
   const bool last = index + 1 == best.trials.size();
-  Text text =
-      several
-          ? filled("{} x {} for {}{}: the cheapest that are enough, ",
-                   {whole(index + 1), best.name, view::dollars(best.cost_usd()), day_words(best)})
-      : index == 0 ? Text("1 drive is enough: ")
-                   : filled(!last && best.trials[index + 1].refused
-                                ? "{} drives are the most that this machine takes: "
-                                : "{} drives are enough: ",
-                            {whole(index + 1)});
-  if (last && !several)
-    text =
-        filled("{} drives are the most that were tried, more may bring more: ", {whole(index + 1)});
-  text += filled("{} tokens/s.", {view::number(best.trials[index].result->tokens_per_s)});
-  if (last && several) text += " More of them were not tried.";
+  Text text = count_words(drives, best);
+  text += filled("{} tokens/s.", {view::number(least.tokens_per_s)});
+  if (last) text += beyond_words(drives);
   if (index > 0)
     text += filled(" With one fewer: {}.", {gain(best.trials[index], best.trials[index - 1])});
   if (!last)
@@ -92,7 +142,7 @@ Text answer_words(const DriveClass& best, bool several) {
   if (!last && fastest(best.trials) == &best.trials.back())
     text += filled(" More than {} were not tried and may bring more: --most.",
                    {whole(best.trials.size())});
-  return text + wear_words(*best.trials[index].result);
+  return text + wear_words(least) + lifetime_words(drives, best);
 }
 
 /// Adds what it takes of the other classes.
@@ -113,6 +163,8 @@ void add_others(view::Document& document, const Drives& drives, const DriveClass
     if (most)
       none +=
           filled(": {} tokens/s with {}", {view::number(most->result->tokens_per_s), most->words});
+    if (most && drives.years > 0 && most->result->wear && most->result->wear->lifetime_years)
+      none += filled(", whose flash lasts {}", {view::years(*most->result->wear->lifetime_years)});
     document.say(none + ".");
   }
 }
@@ -138,11 +190,13 @@ Text none_words(const Drives& drives) {
   }
   const double years = *best->result->wear->lifetime_years;
   const bool more_last_longer = is_last_of_its_class(drives, best);
-  Text text = filled("{} {} last longest: {} of the {} that are asked for, at {} tokens/s.",
-                     {more_last_longer ? "None of the numbers of drives that were tried does it."
-                                       : "No number of drives does it.",
-                      best->words, view::years(years), view::years(drives.years),
-                      view::number(best->result->tokens_per_s)});
+  Text text = filled(
+      "{} {} last longest: their flash {} of the {} that are asked for, at {} "
+      "tokens/s.",
+      {more_last_longer ? "None of the numbers of drives that were tried does it."
+                        : "No number of drives does it.",
+       best->words, view::years(years), view::years(drives.years),
+       view::number(best->result->tokens_per_s)});
   if (years < drives.years)
     text += filled(
         " They would last as long if they trained {} of the time, or if each were rated for {} "
@@ -192,7 +246,7 @@ view::Document drives_document(const Drives& drives) {
     for (const Text& note : drives.notes) document.say("Note: " + note + ".");
     return document;
   }
-  document.say(answer_words(*best, drives.classes.size() > 1));
+  document.say(answer_words(drives, *best));
   document.say(old_winner_words(drives, *best));
   const result::Result& enough = *best->enough()->result;
   if (const std::string limit = result::limited_by(*drives.result); !limit.empty())

@@ -236,6 +236,41 @@ TEST(PlanDocuments, HoldTheNumbersOfTrials) {
   EXPECT_TRUE(holds(enough, 2, Quantity::plain));
 }
 
+/// Two drives of a kind, as many as were tried; the flash of one lasts 0.13 years, of two 0.26.
+answer::Drives two_drives() {
+  answer::Drives drives;
+  drives.years = 0.1;
+  drives.classes = {{"nvme", price, {trial("1 drive"), trial("2 drives")}, 2}};
+  result::Result &one = *drives.classes[0].trials[0].result,
+                 &two = *drives.classes[0].trials[1].result;
+  one.tokens_per_s = rate / 2;
+  two.wear->lifetime_years = 0.26;
+  one.wear->warranty_years = two.wear->warranty_years = 0.08;
+  drives.result = some();
+  drives.result->next = {{"one more ssd", {drives.result->step_time_s / 1.25}}};
+  return drives;
+}
+
+// Two are needed for the speed, one lasts as long as is asked; the warranty was not asked about.
+TEST(PlanDocuments, SayWhatDrivesAreEnoughFor) {
+  const std::string text = drives_report(two_drives(), {10'000});
+  EXPECT_THAT(text, HasSubstr("2 drives are the most that were tried, and fewer are not within "
+                              "2.0 % of the fastest that was tried and with flash for 36 days: "));
+  EXPECT_THAT(text, HasSubstr("More of them were not tried: one more would bring +25.0 % tokens/s, "
+                              "--most tries it."));
+  EXPECT_THAT(text, HasSubstr("The flash of 1 of them lasts as long as is asked too, 47 days"));
+  EXPECT_THAT(text,
+              HasSubstr("The warranty ends before the 36 days that were asked of the flash."));
+  answer::Drives however_long = two_drives();
+  however_long.years = 0;
+  const std::string any = drives_report(however_long, {10'000});
+  EXPECT_THAT(any, HasSubstr("within 2.0 % of the fastest that was tried: "));
+  EXPECT_THAT(any, Not(HasSubstr("asked")));
+  answer::Drives full = two_drives();
+  full.result->next["one more ssd"] = {full.result->step_time_s};
+  EXPECT_THAT(drives_report(full, {10'000}), HasSubstr("One more would bring no more."));
+}
+
 // A time limit says nothing of what fits.
 TEST(PlanDocuments, CallNothingNoneThatNobodyTried) {
   answer::Largest largest;
