@@ -12,6 +12,7 @@ namespace {
 /// What is read of one card.
 struct Card {
   std::string name = "GPU";
+  std::string bus;                              ///< "00000000:1E:00.0"; "": the file does not say
   std::optional<double> memory, reserved;       ///< bytes; of `memory`, kept by the driver
   std::optional<double> lanes_now, lanes_most;  ///< of PCI Express
   std::optional<double> generation_most, generation_of_host;
@@ -38,21 +39,62 @@ void set_mebibytes(std::optional<double>& into, std::string_view value) {
   if (into) *into *= 1 << 20;
 }
 
+/// Something that some of the cards of a file have.
+struct OfCards {
+  std::vector<std::string> buses;
+  std::size_t cards = 0;
+};
+
+/// " at 00000000:1E:00.0, 1 of 8 cards" after their name; "" of a file's only card.
+std::string place_words(const OfCards& some, std::size_t all) {
+  if (all < 2) return "";
+  if (some.cards == all) return fmt::format(", all {} cards", all);
+  return fmt::format("{}{}, {} of {} cards", some.buses.empty() ? "" : " at ",
+                     fmt::join(some.buses, ", "), some.cards, all);
+}
+
+void add_card(const Card& card, OfCards& into) {
+  ++into.cards;
+  if (!card.bus.empty()) into.buses.push_back(card.bus);
+}
+
 /// Lanes stay while a card rests, and the generation in use does not, so that one says nothing: the
 /// host's is compared.
-void compare(const Card& card, Evidence& into) {
+std::vector<Shortfall> shortfalls_of(const Card& card) {
+  std::vector<Shortfall> found;
   if (card.lacks_lanes())
-    into.shortfalls.push_back({"PCI Express lanes of " + card.name, "count", *card.lanes_most,
-                               *card.lanes_now,
-                               "another slot, a riser, or a second card that shares the lanes"});
+    found.push_back({"PCI Express lanes of " + card.name, "count", *card.lanes_most,
+                     *card.lanes_now,
+                     "another slot, a riser, or a second card that shares the lanes"});
   if (card.lacks_generation())
-    into.shortfalls.push_back({"PCI Express generation of " + card.name, "count",
-                               *card.generation_most, *card.generation_of_host,
-                               "the board's, or a setting of its firmware"});
+    found.push_back({"PCI Express generation of " + card.name, "count", *card.generation_most,
+                     *card.generation_of_host, "the board's, or a setting of its firmware"});
   if (card.power_limit && card.power_usual && *card.power_limit < *card.power_usual)
-    into.shortfalls.push_back({"power limit of " + card.name, "W", *card.power_usual,
-                               *card.power_limit,
-                               fmt::format("nvidia-smi -pl {:.0f}", *card.power_usual)});
+    found.push_back({"power limit of " + card.name, "W", *card.power_usual, *card.power_limit,
+                     fmt::format("nvidia-smi -pl {:.0f}", *card.power_usual)});
+  return found;
+}
+
+/// Cards that lack the same are one line, which names them.
+void compare(const std::vector<Card>& cards, Evidence& into) {
+  std::vector<std::pair<Shortfall, OfCards>> lines;
+  for (const Card& card : cards)
+    for (Shortfall& one : shortfalls_of(card)) {
+      auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& each) {
+        return each.first.what == one.what && each.first.rated == one.rated &&
+               each.first.found == one.found;
+      });
+      if (line == lines.end()) line = lines.insert(line, {std::move(one), {}});
+      add_card(card, line->second);
+    }
+  for (auto& [shortfall, cards_of_it] : lines) {
+    shortfall.what += place_words(cards_of_it, cards.size());
+    const std::string command = "nvidia-smi ";
+    if (cards_of_it.cards < cards.size() && shortfall.remedy.starts_with(command))
+      shortfall.remedy.insert(command.size(),
+                              fmt::format("-i {} ", fmt::join(cards_of_it.buses, ",")));
+    into.shortfalls.push_back(std::move(shortfall));
+  }
 }
 
 /// Nothing of a link that is as good as the card's, or of which the file does not say enough.
@@ -75,6 +117,24 @@ std::optional<NarrowLink> narrow_link(const Card& card) {
   if (host && own && card.lanes_now) link.most = std::min(*host, *own) * *card.lanes_now;
   link.why = fmt::format("{} of {}", fmt::join(reasons, " and "), card.name);
   return link;
+}
+
+/// The narrowest link of the cards, with the cards that have it: a machine file has one for all.
+void find_link(const std::vector<Card>& cards, Evidence& into) {
+  OfCards narrow;
+  for (const Card& card : cards) {
+    const auto link = narrow_link(card);
+    if (!link || (into.link && link->share > into.link->share)) continue;
+    if (!into.link || link->share < into.link->share) into.link = link, narrow = {};
+    add_card(card, narrow);
+  }
+  if (!into.link) return;
+  into.link->why += place_words(narrow, cards.size());
+  if (narrow.cards < cards.size())
+    into.notes.push_back(fmt::format(
+        "{}: a machine file has one link for all its cards, which becomes as narrow; where the "
+        "others are not to wait for {}, mend that and calibrate again",
+        into.link->why, narrow.cards == 1 ? "it" : "them"));
 }
 
 /// Of `nvidia-smi -q -i 0` the head counts more cards than are described.
@@ -141,11 +201,8 @@ void put(std::vector<Card> cards, double attached, Evidence& into) {
     into.readings.push_back({"gpu.memory", "bytes", *memory, "what the driver gives out"});
   if (reserved)
     into.readings.push_back({"gpu.reserve", "bytes", *reserved, "what the driver keeps of it"});
-  for (const Card& card : cards) {
-    compare(card, into);
-    const auto link = narrow_link(card);
-    if (link && (!into.link || link->share < into.link->share)) into.link = link;
-  }
+  compare(cards, into);
+  find_link(cards, into);
 }
 
 /// The text is a tree by indentation: names of the lines above say what a "Current" is of.
@@ -157,7 +214,8 @@ class Query {
     const std::size_t indent = std::min(text.find_first_not_of(' '), text.size());
     const std::string_view inside = trimmed(text);
     if (inside.empty()) return;
-    if (indent == 0 && inside.starts_with("GPU ")) cards_.emplace_back();
+    if (indent == 0 && inside.starts_with("GPU "))
+      cards_.emplace_back().bus = trimmed(inside.substr(std::string_view("GPU ").size()));
     above_.erase(above_.lower_bound(indent), above_.end());
     const std::size_t colon = inside.find(" : ");
     if (colon == std::string_view::npos) {
@@ -264,6 +322,8 @@ void read_gpu_query_xml(std::string_view text, Evidence& into) {
        at = text.find("<gpu id=", at + 1)) {
     const std::string_view gpu = text.substr(at);
     cards.push_back(card_of(gpu.substr(0, gpu.find(end))));
+    const std::size_t id = std::string_view("<gpu id=\"").size();
+    if (gpu.size() > id) cards.back().bus = gpu.substr(id, gpu.find('"', id) - id);
   }
   std::optional<double> attached;
   set(attached, element(text, "attached_gpus"));

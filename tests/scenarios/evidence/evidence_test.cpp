@@ -243,29 +243,6 @@ TEST(Evidence, OfACardNamesLanesAndAPowerLimitBelowTheirRating) {
                                 Field(&Shortfall::rated, 450), Field(&Shortfall::found, 350))));
 }
 
-// 16 lanes of the fourth generation carry 31.5 GB/s.
-TEST(Evidence, OfTwoCardsIsTheLinkThatCarriesLeast) {
-  const auto card = [](int lanes, int host) {
-    return "GPU 0000\n    Product Name : X\n    PCIe Generation\n        Device Max : 4\n"
-           "        Host Max : " +
-           std::to_string(host) +
-           "\n    Link Width\n        Max : 16x\n        Current : " + std::to_string(lanes) +
-           "x\n";
-  };
-  const std::string head = "==============NVSMI LOG==============\n";
-  const auto link = [](const Written& file) { return read_evidence(file.path()).link; };
-  EXPECT_FALSE(link(Written(head + card(16, 4) + card(16, 5))));
-  const auto half = link(Written(head + card(8, 4) + card(8, 4)));
-  ASSERT_TRUE(half);
-  EXPECT_EQ(half->share, 0.5);
-  EXPECT_NEAR(half->most.value(), 31.5e9 / 2, 0.01e9);
-  EXPECT_EQ(half->why, "8 of 16 PCI Express lanes of X");
-  const auto quarter = link(Written(head + card(16, 4) + card(8, 3)));
-  ASSERT_TRUE(quarter);
-  EXPECT_EQ(quarter->share, 0.25);
-  EXPECT_EQ(quarter->why, "8 of 16 PCI Express lanes and PCI Express 3 where the card has 4 of X");
-}
-
 TEST(Evidence, OfACardIsTheSameInXml) {
   const Written file(
       "<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n<gpu id=\"00000000:01:00.0\">\n"

@@ -9,6 +9,7 @@ namespace spillway::evidence::shared_cards_test {
 namespace {
 
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -91,6 +92,41 @@ TEST(Evidence, OfCardsInXmlCountsNoneThatAreDivided) {
            gpu("Enabled") + gpu("Disabled") + gpu("N/A") + "</nvidia_smi_log>\n");
   EXPECT_EQ(value(some, "gpu.count"), 2);
   EXPECT_THAT(text::words_of(some.notes), ElementsAre(HasSubstr("MIG is on in 1 of 3 GPUs")));
+}
+
+// 16 lanes of the fourth generation carry 31.5 GB/s.
+TEST(Evidence, OfTwoCardsIsTheLinkThatCarriesLeast) {
+  const auto card = [](int lanes, int host, const std::string& bus = "0000") {
+    return "GPU " + bus +
+           "\n    Product Name : X\n    PCIe Generation\n        Device Max : 4\n"
+           "        Host Max : " +
+           std::to_string(host) +
+           "\n    Link Width\n        Max : 16x\n        Current : " + std::to_string(lanes) +
+           "x\n";
+  };
+  const std::string head = "==============NVSMI LOG==============\n";
+  const auto link = [](const std::string& text) { return read(text).link; };
+  EXPECT_FALSE(link(head + card(16, 4) + card(16, 5)));
+  const auto half = link(head + card(8, 4) + card(8, 4));
+  ASSERT_TRUE(half);
+  EXPECT_EQ(half->share, 0.5);
+  EXPECT_NEAR(half->most.value(), 31.5e9 / 2, 0.01e9);
+  EXPECT_EQ(half->why, "8 of 16 PCI Express lanes of X, all 2 cards");
+  const auto quarter = link(head + card(16, 4) + card(8, 3));
+  ASSERT_TRUE(quarter);
+  EXPECT_EQ(quarter->share, 0.25);
+  EXPECT_EQ(quarter->why,
+            "8 of 16 PCI Express lanes and PCI Express 3 where the card has 4 of X at 0000, 1 of 2 "
+            "cards");
+  EXPECT_EQ(link(head + card(8, 4))->why, "8 of 16 PCI Express lanes of X");
+  // who has to reseat a card has to know which
+  const Evidence four = read(head + card(16, 4, "0000:1B:00.0") + card(8, 4, "0000:1C:00.0") +
+                             card(16, 4, "0000:1D:00.0") + card(8, 4, "0000:1E:00.0"));
+  const std::string two = "X at 0000:1C:00.0, 0000:1E:00.0, 2 of 4 cards";
+  EXPECT_EQ(four.link->why, "8 of 16 PCI Express lanes of " + two);
+  EXPECT_THAT(four.shortfalls, ElementsAre(Field(&Shortfall::what, "PCI Express lanes of " + two)));
+  EXPECT_THAT(text::words_of(four.notes),
+              ElementsAre(HasSubstr("a machine file has one link for all its cards")));
 }
 
 }  // namespace
