@@ -129,19 +129,22 @@ std::optional<Remedy> more_memory_beside_its_cards(const Backend& backend, const
   const std::vector<Outcome> needs =
       simulate_all(backend, scenarios, 0, default_limit_s, {WhenFull::find_need});
   std::vector<Change> bought;
+  std::vector<Scenario> with_them;
   for (std::size_t i = 0; i < needs.size(); ++i) {
     const auto& result = needs[i].result;
     if (!result || result->feasible() || lacks(*result, "gpu")) continue;
     const std::optional<Purchase> purchase = purchase_for(scenarios[i], *result);
     if (!purchase) continue;
-    bought.push_back(changes[i]);
-    bought.back().words += " and " + purchase->words;
-    bought.back().overrides.insert(bought.back().overrides.end(), purchase->overrides.begin(),
-                                   purchase->overrides.end());
+    Change change = std::move(changes[i]);
+    change.words += " and " + purchase->words;
+    change.overrides.insert(change.overrides.end(), purchase->overrides.begin(),
+                            purchase->overrides.end());
+    auto larger = resolve(change.overrides);
+    if (!larger) continue;  // the board does not take it
+    bought.push_back(std::move(change));
+    with_them.push_back(std::move(*larger));
   }
-  scenarios.clear();
-  for (const Change& change : bought) scenarios.push_back(*resolve(change.overrides));
-  const std::vector<Outcome> outcomes = simulate_all(backend, scenarios);
+  const std::vector<Outcome> outcomes = simulate_all(backend, with_them);
   std::optional<Remedy> fastest;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const auto& result = outcomes[i].result;
