@@ -1,6 +1,4 @@
 #include "reports/exploration/exploration_report.hpp"
-#include "reports/fidelity/fidelity_table.hpp"
-#include "reports/fidelity/fit_table.hpp"
 #include "reports/inputs/model_report.hpp"
 #include "reports/inputs/probe_report.hpp"
 #include "reports/plan/fit_report.hpp"
@@ -11,6 +9,7 @@
 #include "reports/words/finished_run.hpp"
 #include "reports/words/pinning_note.hpp"
 #include "reports/words/verdict.hpp"
+#include "tests/reports/numbers.hpp"
 #include "tests/reports/samples.hpp"
 
 #include <gmock/gmock.h>
@@ -26,34 +25,6 @@ using view::Quantity;
 
 /// One result has it, another not: numbers of which no renderer keeps all digits.
 constexpr double rate = 1234.56789, step = 3.31788123, price = 4321.987;
-
-std::vector<view::Number> numbers_of(const view::Text& text) {
-  std::vector<view::Number> numbers;
-  for (const view::Text::Piece& piece : text.pieces())
-    if (piece.is_number) numbers.push_back(piece.number);
-  return numbers;
-}
-
-std::vector<view::Number> numbers_of(const view::Document& document) {
-  std::vector<view::Number> all;
-  const auto take = [&](const view::Text& text) {
-    for (const view::Number& number : numbers_of(text)) all.push_back(number);
-  };
-  for (const view::Block& block : document.blocks) {
-    if (const auto* one = std::get_if<view::Paragraph>(&block.content)) take(one->text);
-    if (const auto* table = std::get_if<view::Table>(&block.content))
-      for (const auto& row : table->rows)
-        for (const view::Cell& cell : row) take(cell.text);
-  }
-  return all;
-}
-
-/// Whether a number of the document is `value` to the last bit, of that quantity.
-bool holds(const view::Document& document, double value, Quantity quantity) {
-  for (const view::Number& number : numbers_of(document))
-    if (number.value == value && number.quantity == quantity) return true;
-  return false;
-}
 
 result::Result some() {
   result::Result r = sample_that_fits();
@@ -447,36 +418,6 @@ TEST(ExplorationReports, SayNothingInTheWayTheyDid) {
   EXPECT_EQ(reasons_report({space_of_two(), {}, {}}, {100, false}).substr(0, 4), "two:");
   EXPECT_THAT(reasons_report({space_of_two(), {}, {}}, {100, false}),
               HasSubstr("\n\npoints  verdict  one of them  why that one\n"));
-}
-
-TEST(FitTableDocument, HoldsErrorsAndPublishedFigures) {
-  result::Fit fit;
-  fit.parameters = {{"host.adam", "1 Gparam/s", "1.1 Gparam/s", 0.104321, 0.51234, ""}};
-  fit.figures = {{"one.time", "s", 10.123456, 11, 10.1, 0.05, {-0.54321}}};
-  const view::Document document = fit_table_document(fit);
-  EXPECT_TRUE(holds(document, 10.123456, Quantity::figure));
-  EXPECT_TRUE(holds(document, 0.104321, Quantity::error));
-  EXPECT_TRUE(holds(document, -0.54321, Quantity::effect));
-}
-
-TEST(FidelityDocument, HoldsBothSidesOfAFigure) {
-  result::JudgedFigure figure;
-  figure.id = "one.peak";
-  figure.paper = "one";
-  figure.unit = "GiB";
-  figure.relation = "==";
-  figure.published = 4.123456789;
-  figure.simulated = 5.987654321;
-  figure.error = 0.45213;
-  result::Fidelity fidelity;
-  fidelity.figures = {figure};
-  fidelity.papers = {result::summary_of("one", fidelity.figures)};
-  fidelity.overall = fidelity.papers.front();
-  const view::Document document = fidelity_document(fidelity);
-  EXPECT_TRUE(holds(document, 4.123456789, Quantity::figure));
-  EXPECT_TRUE(holds(document, 5.987654321, Quantity::figure));
-  EXPECT_TRUE(holds(document, 0.45213, Quantity::error));
-  EXPECT_TRUE(holds(document, 0.45213, Quantity::deviation));  // the median
 }
 
 TEST(PinningText, HoldsWhatEachDefaultCosts) {
