@@ -87,10 +87,10 @@ TEST(Endurance, TheMostWornDriveEndsFirstAndEachCountsWithItsOwnBytes) {
   const result::Wear more = *wear_of(machine, writing({1'000'000}));
   EXPECT_DOUBLE_EQ(more.written_before_bytes, 510e12);
   EXPECT_DOUBLE_EQ(*more.lifetime_years, fresh / 2 * 5 / 4);
-  // of two drives those stay that are worn least
+  // of two drives those of the list stay that are worn least
   machine.storage[0].count = 2;
-  EXPECT_DOUBLE_EQ(wear_of(machine, writing({1'000'000}))->written_before_bytes, 60e12);
-  EXPECT_DOUBLE_EQ(wear_of(machine, writing({1'000'000}))->most_worn_bytes, 60e12);
+  EXPECT_DOUBLE_EQ(wear_of(machine, writing({1'000'000}))->written_before_bytes, 210e12);
+  EXPECT_DOUBLE_EQ(wear_of(machine, writing({1'000'000}))->most_worn_bytes, 150e12);
 }
 
 TEST(Endurance, NothingWrittenOrNothingRatedHasNoLifetime) {

@@ -133,6 +133,7 @@ Result that_writes(double drives) {
   result.wear.emplace();
   result.wear->storage = "nvme";
   result.wear->write_bytes_per_step = 1e11;
+  result.wear->waf = 0.5;  // of what the rating assumes: twice as many bytes as rated
   result.wear->rated_write_bytes = 2e14 * drives;
   result.wear->lifetime_write_bytes = 4e14 * drives;
   result.wear->usd_per_million_tokens = 100 * 1e11 / 4e14 / 1000 * 1e6;  // 1000 tokens a step
