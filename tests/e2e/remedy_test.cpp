@@ -33,7 +33,7 @@ const std::vector<TooLarge> larges = {
     // one sample: no smaller batch; the system that was asked for comes first
     {"activations_of_a_long_sample",
      "large.json --set training.micro_batch=1 --set training.sequence=16384",
-     "activations of rank 0 in forward", "strategy.activations.policy checkpoint_gpu"},
+     "activations of rank 0 in forward", "strategy.activations.policy offload"},
     {"a_batch_of_small_samples",
      "large.json --set model=gpt2 --set training.sequence=1024 --set training.micro_batch=128",
      " of rank 0 in ", "training.micro_batch 64 with training.gradient_accumulation 2"},
