@@ -300,7 +300,10 @@ std::string best_text(const Metric& metric, const std::vector<bool>& judged,
   return differ && best->value != 0 ? words(best->text) : "";
 }
 
-std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> contenders) {
+/// A row of the table.
+///   may_be_best  judged(contenders)
+std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> contenders,
+                         const std::vector<bool>& may_be_best) {
   std::vector<std::optional<Answer>> answers;
   bool says_something = false;
   for (const Contender& contender : contenders) {
@@ -310,7 +313,6 @@ std::vector<Cell> row_of(const Metric& metric, std::span<const Contender> conten
     says_something = says_something || (answers.back() && !zero);
   }
   if (!says_something) return {};
-  const std::vector<bool> may_be_best = judged(contenders);
   const std::string best = best_text(metric, may_be_best, answers);
   std::vector<Cell> row = {metric.title};
   for (std::size_t i = 0; i < answers.size(); ++i)
@@ -351,9 +353,10 @@ view::Document compare_document(std::span<const Contender> contenders) {
   for (const Contender& contender : contenders)
     table.columns.push_back({contender.label, Align::right, widest_cell});
   const bool equal = equal_steps(contenders);
+  const std::vector<bool> may_be_best = judged(contenders);
   for (const Metric& metric : metrics(contenders)) {
     if (equal && metric.title == tokens_a_step) continue;
-    if (std::vector<Cell> row = row_of(metric, contenders); !row.empty())
+    if (std::vector<Cell> row = row_of(metric, contenders, may_be_best); !row.empty())
       table.rows.push_back(std::move(row));
   }
   view::Document document;

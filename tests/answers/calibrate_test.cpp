@@ -3,9 +3,9 @@
 #include "answers/calibrate/card_names.hpp"
 #include "answers/calibrate/drive_names.hpp"
 #include "answers/calibrate/drives.hpp"
-#include "answers/calibrate/put.hpp"
 #include "scenarios/document/read_machine.hpp"
 #include "sim/plugin.hpp"
+#include "tests/answers/calibrated.hpp"
 #include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
@@ -43,16 +43,6 @@ TEST(CardNames, OfPriceListsAreThoseOfDrivers) {
                                        {"H100 SXM", "NVIDIA H100 PCIe"}})
     EXPECT_FALSE(is_same_card(bought, driver)) << bought << ", " << driver;
 }
-
-/// The answer of evidence about `machine`.
-answer::Calibration with(const MachineFile& machine, const std::vector<Evidence>& all) {
-  answer::Calibration into;
-  into.machine = machine;
-  put_readings(machine, all, into);
-  return into;
-}
-
-MachineFile again(const answer::Calibration& answer) { return answer.machine.get<MachineFile>(); }
 
 Evidence of_cards(std::uint64_t count, std::optional<evidence::NarrowLink> link = {}) {
   Evidence cards;

@@ -1,5 +1,5 @@
-#include "answers/calibrate/put.hpp"
 #include "scenarios/document/read_machine.hpp"
+#include "tests/answers/calibrated.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,15 +14,6 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-answer::Calibration with(const MachineFile& machine, const std::vector<Evidence>& all) {
-  answer::Calibration into;
-  into.machine = machine;
-  put_readings(machine, all, into);
-  return into;
-}
-
-MachineFile again(const answer::Calibration& answer) { return answer.machine.get<MachineFile>(); }
 
 /// Of the first storage, before this run, the most first.
 std::vector<std::uint64_t> written_to_drives(const answer::Calibration& answer) {

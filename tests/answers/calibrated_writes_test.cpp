@@ -1,5 +1,5 @@
-#include "answers/calibrate/put.hpp"
 #include "scenarios/document/read_machine.hpp"
+#include "tests/answers/calibrated.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,15 +47,8 @@ Evidence of_jobs(const std::vector<Job>& jobs, const std::string& name = "fio.js
   return found;
 }
 
-answer::Calibration with(const MachineFile& machine, const std::vector<Evidence>& all) {
-  answer::Calibration into;
-  into.machine = machine;
-  put_readings(machine, all, into);
-  return into;
-}
-
 description::StorageSpec drive_of(const answer::Calibration& answer) {
-  return answer.machine.get<MachineFile>().storage[0];
+  return again(answer).storage[0];
 }
 
 double folded_of(const answer::Calibration& answer) {
