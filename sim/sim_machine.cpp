@@ -45,7 +45,8 @@ SimMachine::SimMachine(const description::Scenario& scenario, bool trace, strate
       scenario_(in_use(scenario)),
       engine_(static_cast<Listener&>(*this)),
       platform_(scenario_, topology().ranks, topology().alike),
-      launched_s_(topology().ranks) {
+      launched_s_(topology().ranks),
+      gpus_(topology().ranks) {
   if (scenario_.strategy.io_engine != description::IoEngine::buffered) return;
   const description::HostSpec& host = scenario_.machine.host;
   pages_.assign(topology().simulated_nodes(), PageCache(host.dirty_background, host.dirty_limit));
@@ -102,6 +103,7 @@ void SimMachine::fire_timers() {
     std::pop_heap(timers_.begin(), timers_.end());
     SimOperation& operation = *timers_.back().operation;
     timers_.pop_back();
+    if (goes_on(operation)) continue;
     if (operation.planned.empty())
       ended_.push_back(&operation);
     else
@@ -155,6 +157,7 @@ void SimMachine::take_off(SimOperation& operation) {
 
 void SimMachine::cancel_all() {
   timers_.clear();
+  for (Gpu& gpu : gpus_) gpu.computes = nullptr;
   ended_.clear();
   held_up_.clear();
   while (!in_flight_.empty()) {
@@ -191,6 +194,10 @@ void SimMachine::put_on(SimOperation& operation) {
 /// Ends in `seconds`, or starts then what is planned.
 void SimMachine::set_timer(SimOperation& operation, double seconds) {
   put_on(operation);
+  add_timer(operation, seconds);
+}
+
+void SimMachine::add_timer(SimOperation& operation, double seconds) {
   timers_.push_back({now_s_ + seconds, operation.number, &operation});
   std::push_heap(timers_.begin(), timers_.end());
 }

@@ -31,8 +31,9 @@ struct SimOperation : strategies::Operation {
   bool team = false;                   ///< it is a kernel of its rank\'s team, and counted
   double stretch = 1;                  ///< of its duration, by run.jitter
   std::size_t slot = 0;                ///< where it stands among those in flight
-  double owes = 0;     ///< it ends when its node's page cache has written so much back
-  bool flush = false;  ///< of a page cache; nobody waits for it
+  double behind_s = 0;  ///< what kernels of its GPU's other stream have taken from its own
+  double owes = 0;      ///< it ends when its node's page cache has written so much back
+  bool flush = false;   ///< of a page cache; nobody waits for it
 };
 
 /// Virtual time: SimGrid shares links, cores and drives; latencies and GPU kernels are timers of
@@ -84,6 +85,7 @@ class SimMachine final : public strategies::Machine, private Listener {
   double stretch_of(const SimOperation& operation) const;
   void put_on(SimOperation& operation);
   void set_timer(SimOperation& operation, double seconds);
+  void add_timer(SimOperation& operation, double seconds);
   void transfer_after(SimOperation& operation, double seconds);
   void start_transfers(SimOperation& operation);
   void take_from_cache(SimOperation& operation);
@@ -91,6 +93,13 @@ class SimMachine final : public strategies::Machine, private Listener {
   void fire_timers();
   void settle(SimOperation& operation);
   void take_off(SimOperation& operation);
+
+  struct Gpu {
+    SimOperation* computes = nullptr;  ///< in flight on its compute stream
+    double side_until_s = 0;           ///< when the side stream's last kernels are done
+  };
+  void share_gpu(SimOperation& operation, double seconds);
+  bool goes_on(SimOperation& operation);
 
   struct Timer {
     double at_s;
@@ -108,6 +117,7 @@ class SimMachine final : public strategies::Machine, private Listener {
   std::size_t steps_seen_ = 0;      ///< over when caches were filled last
   std::vector<Timer> timers_;       ///< a heap, the earliest in front
   std::vector<double> launched_s_;  ///< by rank: when its thread has launched all so far
+  std::vector<Gpu> gpus_;           ///< by rank
   std::vector<PageCache> pages_;    ///< by node; none unless the engine is buffered
   std::vector<std::vector<std::unique_ptr<SimOperation>>> flushes_;  ///< by node and storage
   std::vector<SimOperation*> held_up_;                               ///< by what they owe

@@ -192,10 +192,8 @@ void SimMachine::start_near_storage(SimOperation& operation) {
   transfer_after(operation, spec.latency.value() + near.start.value());
 }
 
-/// A kernel of the side stream takes its own time, and the passes beside it theirs. Side kernels
-/// are bound by memory and leave the multipliers alone; a pass is mostly products, which leave most
-/// of the memory rate unused. Where both streams are bound by memory they would share its rate:
-/// then this is too fast, by at most the side kernels' time.
+/// What both streams of a GPU have to do takes as long as one after the other: kernels of either
+/// fill it (share_gpu).
 void SimMachine::start_kernels(SimOperation& operation) {
   const double memory_rate = scenario_.machine.gpu.memory_rate.value();
   double seconds = 0, traffic = 0;
@@ -208,9 +206,37 @@ void SimMachine::start_kernels(SimOperation& operation) {
   if (operation.gpu_stream == strategies::GpuStream::compute)
     seconds = launched(operation, seconds);
   if (seconds == 0) return finish(operation);
-  if (!platform_.shares_host()) return set_timer(operation, operation.stretch * seconds);
+  if (!platform_.shares_host()) {
+    share_gpu(operation, operation.stretch * seconds);
+    return set_timer(operation, operation.stretch * seconds);
+  }
   hold_thread(operation, seconds, traffic);
   transfer_after(operation, 0);
+}
+
+/// Kernels of the side stream come between those of the compute stream, whose operation is many of
+/// them and takes so much longer, but for what it waits for launches.
+void SimMachine::share_gpu(SimOperation& operation, double seconds) {
+  Gpu& gpu = gpus_[operation.rank.index];
+  if (operation.gpu_stream == strategies::GpuStream::side) {
+    gpu.side_until_s = now_s_ + seconds;
+    if (gpu.computes) gpu.computes->behind_s += seconds;
+    return;
+  }
+  gpu.computes = &operation;
+  operation.behind_s = std::max(0.0, gpu.side_until_s - now_s_) - operation.launches_s;
+}
+
+/// Whether an operation whose time is over has kernels left, as others came between them.
+bool SimMachine::goes_on(SimOperation& operation) {
+  Gpu& gpu = gpus_[operation.rank.index];
+  if (gpu.computes != &operation) return false;
+  const double seconds = std::exchange(operation.behind_s, 0);
+  if (seconds > 0)
+    add_timer(operation, seconds);
+  else
+    gpu.computes = nullptr;
+  return seconds > 0;
 }
 
 /// A thread of the host launches the kernels of a rank one after the other, from when they were

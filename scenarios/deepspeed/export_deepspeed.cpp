@@ -192,9 +192,10 @@ class Export {
       section["stage3_max_reuse_distance"] = weights.max_reuse.value();
       section["sub_group_size"] = parts_.optimizer.subgroup.value();
     }
-    if (scenario_.training.optimizer == OptimizerKind::muon &&
-        (stage() == 3 || (stage() > 0 && !strategies::scatters_gradients(scenario_))))
-      section["reduce_scatter"] = false;  // beside which DeepSpeed stops (see import_optimizer)
+    const bool muon = scenario_.training.optimizer == OptimizerKind::muon;
+    if ((muon && stage() == 3) ||
+        (stage() >= (muon ? 1 : 3) && !strategies::scatters_gradients(scenario_)))
+      section["reduce_scatter"] = false;  // beside which DeepSpeed stops at Muon (import_optimizer)
     if (weights.home != Home::gpu) section["offload_param"] = offload_param();
     if (parts_.optimizer.home != Home::gpu) section["offload_optimizer"] = offload_optimizer();
     if (parts_.optimizer.selected_share > 0)

@@ -135,7 +135,8 @@ class Import {
     ReductionFound found = read_reduction(
         keys_, {zero.has_main_gradients() ? 0 : zero.stage(), data_ranks() * context_ranks(),
                 context_ranks(), precision_, zero.offloads(),
-                imported_.version.at_least(12, 4)});  // pull request 4695
+                imported_.version.at_least(12, 4),   // pull request 4695
+                imported_.version.at_least(9, 4)});  // 3622
     if (!found.collective.empty())
       imported_.scenario["strategy"]["gradients"]["collective"] = found.collective;
     for (text::Text& words : found.notes) note(std::move(words));

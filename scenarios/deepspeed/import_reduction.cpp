@@ -9,11 +9,18 @@ const std::string multi_rank = "/zero_optimization/use_multi_rank_bucket_allredu
 const std::string type_of_all = "/communication_data_type";
 const std::string type_of_sequences = "/seq_parallel_communication_data_type";
 
-/// Stage 3 has neither key's choice, and stage 0 all-reduces whatever they say.
-///   Source  DeepSpeed stage_1_and_2.py, average_tensor
+/// Stage 0 all-reduces whatever the keys say; stage 3 has no buckets of several ranks.
+///   Source  DeepSpeed stage_1_and_2.py, average_tensor; stage3.py,
+///           __reduce_and_partition_ipg_grads
 void read_collective(DeepSpeedKeys& keys, const Reduction& reduction, ReductionFound& found) {
-  if (reduction.ranks == 1 || reduction.stage == 0 || reduction.stage == 3) {
+  if (reduction.ranks == 1 || reduction.stage == 0 ||
+      (reduction.stage == 3 && !reduction.sums_whole)) {
     found.idle.insert({reduce_scatter, multi_rank});
+    return;
+  }
+  if (reduction.stage == 3) {
+    found.idle.insert(multi_rank);
+    if (!keys.flag(reduce_scatter, true)) found.collective = "all_reduce";
     return;
   }
   const bool several = keys.flag(multi_rank, reduction.all_reduces);

@@ -18,6 +18,7 @@ struct Reduction {
   std::string precision;
   bool offloads = false;    ///< the optimizer's states lie outside the GPU
   bool all_reduces = true;  ///< this DeepSpeed does where its file says nothing
+  bool sums_whole = true;   ///< in stage 3 this DeepSpeed may all-reduce: since 0.9.4
 };
 
 /// What a configuration says of how ranks add up gradients.

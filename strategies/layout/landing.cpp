@@ -38,6 +38,12 @@ bool scatters_gradients(const description::Scenario& scenario) {
                     : scenario.parallel.zero_stage >= 2;
 }
 
+std::size_t rewrites_of_gradients(const description::Scenario& scenario) {
+  if (scenario.strategy.gradients.reduce_bucket.value() == 0) return 0;
+  if (scenario.parallel.replicas() == 1) return scenario.parallel.zero_stage >= 2 ? 3 : 2;
+  return scatters_gradients(scenario) ? 3 : 2;
+}
+
 std::uint64_t gradients_of_a_step(const description::Scenario& scenario) {
   return scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer
              ? 1

@@ -23,6 +23,13 @@ bool sums_before_landing(const description::Scenario& scenario);
 ///   Source  ZeRO (SC'20) 5.2 and 7.2
 bool scatters_gradients(const description::Scenario& scenario);
 
+/// How often a rank rewrites gradients on the GPU before ranks add them up: copied into a bucket
+/// (gradients.reduce_bucket), put together by the ranks that get them, where each gets its own, and
+/// divided by the number of ranks; DeepSpeed's ZeRO does so on one rank too. 0 without a bucket.
+///   Source  DeepSpeed stage3.py, __add_grad_to_ipg_bucket and __avg_scatter_contiguous_grads;
+///           coalesced_collectives.py, reduce_scatter_coalesced; stage_1_and_2.py, average_tensor
+std::size_t rewrites_of_gradients(const description::Scenario& scenario);
+
 /// How often in a step a layer's gradients leave the kernels that make them: with each micro-batch,
 /// or once, with `micro_batches` by_layer, whose kernels add them up.
 std::uint64_t gradients_of_a_step(const description::Scenario& scenario);

@@ -198,11 +198,15 @@ constexpr Rule gradients_rows[] = {
      .why = "only gradients that stay on the GPU are added to others there",
      .hint = "use gradients.policy resident, or main_gradients false"},
     {.path = "strategy.gradients.collective",
-     .holds = [](const Case& c) { return scatters(c) || c.parallel().zero_stage < 3; },
+     .holds =
+         [](const Case& c) {
+           return scatters(c) || c.parallel().zero_stage < 3 ||
+                  c.parts().optimizer.selected_share == 0;
+         },
      .settles = {[](description::Scenario& s) {
                    s.strategy.gradients.collective = GradientCollective::reduce_scatter;
                  },
-                 "ranks of ZeRO-3 have room for their share of a sum alone", true}},
+                 "columns are selected of each rank's share of a sum in ZeRO-3", true}},
     {.path = "strategy.gradients.collective",
      .holds = [](const Case& c) { return !scatters(c) || c.parallel().zero_stage > 0; },
      .settles = {[](description::Scenario& s) {

@@ -66,6 +66,7 @@ Task<> LayerPasses::backward(Numbers numbers, std::uint64_t piece, MicroBatch mi
     turn.at.arrivals = &activations_.saved_arrivals(layer);
     std::vector<Op> after = co_await saved_.before_backward(turn);
     IssuedPass issued = co_await saved_.backward(turn, std::move(after));
+    issued.last = gradients_.through_bucket(layer, gradients, std::move(issued.last), micro);
     activations_.after_backward(layer);
     co_await room_.pass_ends();
     room_.call_back_below(layer);
@@ -97,6 +98,7 @@ Task<> LayerPasses::weight_gradients(Numbers numbers, std::uint64_t piece, Micro
     turn.at.gradients = &gradients.views;
     turn.at.fresh = &gradients.fresh;
     IssuedPass issued = passes_.issue(plan.weight_gradients, turn.at, {});
+    issued.last = gradients_.through_bucket(layer, gradients, std::move(issued.last), micro);
     activations_.after_weight_gradients(layer);
     co_await room_.pass_ends();
     turn = PassTurn();  // its memory is the pass's

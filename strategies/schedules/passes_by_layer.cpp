@@ -121,6 +121,8 @@ Task<> PassesByLayer::run_backward(std::uint32_t layer, std::uint32_t number) {
     go_to(micro);
     if (is_last(layer)) co_await run_forward(layer, weights);
     IssuedPass issued = co_await back(layer, weights, gradients);
+    if (micro + 1 == micro_batches())
+      issued.last = parts_.gradients.through_bucket(layer, gradients, std::move(issued.last), only);
     last = issued.last;
     gradients.fresh.assign(gradients.fresh.size(), false);
     co_await room_.pass_ends();

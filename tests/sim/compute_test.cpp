@@ -246,23 +246,70 @@ TEST(SimGpu, AHostDeviceTakesItsRatesLikeAnother) {
   EXPECT_DOUBLE_EQ(seconds_of(scenario, {matmul(100e12, 0)}), 1.0);
 }
 
-TEST(SimGpu, SideKernelsTakeTheirTimeBesideThePasses) {
+/// 0.4 s of memory at 1000 GB/s.
+GpuKernel widening() {
+  GpuKernel kernel = matmul(0, 400e9);
+  kernel.matrix = false;
+  return kernel;
+}
+
+TEST(SimGpu, APassTakesLongerByTheSideKernelsThatComeBetweenItsOwn) {
   run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
     using strategies::GpuStream;
-    const GpuKernel product = matmul(100e12, 0);  // 1 s
-    GpuKernel widening = matmul(0, 400e9);        // 0.4 s of memory
-    widening.matrix = false;
+    const GpuKernel product = matmul(100e12, 0), side = widening();  // 1 s
     Op pass = machine.run(rank, std::span(&product, 1));
-    Op first = machine.run(rank, std::span(&widening, 1), {}, GpuStream::side);
-    Op second = machine.run(rank, std::span(&widening, 1), {}, GpuStream::side);
-    Op third = machine.run(rank, std::span(&widening, 1), pass, GpuStream::side);
-    co_await third;
-    EXPECT_SECONDS(pass, 1.0);
+    Op first = machine.run(rank, std::span(&side, 1), {}, GpuStream::side);
+    Op second = machine.run(rank, std::span(&side, 1), {}, GpuStream::side);
+    Op third = machine.run(rank, std::span(&side, 1), pass, GpuStream::side);
+    Op next = machine.run(rank, std::span(&product, 1), pass);
+    co_await next;
     EXPECT_NEAR(first.timing().finished_s, 0.4, 1e-9);
     EXPECT_NEAR(second.timing().finished_s, 0.8, 1e-9);
-    EXPECT_NEAR(third.timing().started_s, 1.0, 1e-9);  // the side stream waited for the pass
-    EXPECT_NEAR(third.timing().finished_s, 1.4, 1e-9);
+    EXPECT_SECONDS(pass, 1.8);
+    EXPECT_NEAR(third.timing().started_s, 1.8, 1e-9);  // the side stream waited for the pass
+    EXPECT_NEAR(third.timing().finished_s, 2.2, 1e-9);
+    EXPECT_NEAR(next.timing().finished_s, 3.2, 1e-9);
   });
+}
+
+TEST(SimGpu, APassWaitsForSideKernelsThatRunWhenItStarts) {
+  run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
+    const GpuKernel product = matmul(100e12, 0), side = widening(), quarter = matmul(25e12, 0);
+    Op before = machine.run(rank, std::span(&quarter, 1));
+    Op early = machine.run(rank, std::span(&side, 1), {}, strategies::GpuStream::side);
+    co_await early;  // 0.4 s, of the 0.65 s that both take
+    Op late = machine.run(rank, std::span(&side, 1), before, strategies::GpuStream::side);
+    Op pass = machine.run(rank, std::span(&product, 1), before);
+    co_await pass;
+    EXPECT_NEAR(before.timing().finished_s, 0.65, 1e-9);
+    EXPECT_NEAR(late.timing().finished_s, 1.05, 1e-9);
+    EXPECT_NEAR(pass.timing().finished_s, 0.65 + 0.4 + 1.0, 1e-9);
+  });
+}
+
+TEST(SimGpu, SideKernelsFillWhatAPassWaitsForItsLaunches) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.host.launch = Seconds(1);
+  run(scenario, [](Machine& machine, Rank rank) -> Task<> {
+    GpuKernel product = matmul(50e12, 0);  // 0.5 s, and 1 s until it is launched
+    product.in_pass = true;
+    const GpuKernel side = widening();
+    Op pass = machine.run(rank, std::span(&product, 1));
+    Op first = machine.run(rank, std::span(&side, 1), {}, strategies::GpuStream::side);
+    Op second = machine.run(rank, std::span(&side, 1), {}, strategies::GpuStream::side);
+    co_await pass;
+    EXPECT_NEAR(second.timing().finished_s, 0.8, 1e-9);
+    EXPECT_SECONDS(pass, 0.5 + 0.8);  // the GPU waits 0.5 s for the launch
+  });
+}
+
+TEST(SimGpu, AFusedKernelTakesNoTime) {
+  description::Scenario scenario = one_gpu();
+  scenario.machine.gpu.launch = Seconds(1);
+  GpuKernel fused = widening();
+  fused.fused = true;
+  EXPECT_EQ(seconds_of(scenario, {fused}), 0);
+  EXPECT_DOUBLE_EQ(seconds_of(scenario, {widening()}), 1.4);
 }
 
 TEST(SimGpu, AKernelStartsWhenTheCopyBeforeItIsDone) {

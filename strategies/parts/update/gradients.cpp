@@ -100,17 +100,29 @@ View Gradients::own_part(const LayerWeight& slot, const View& whole) const {
   return whole.part(member * bytes, bytes);
 }
 
+/// It is sent away after this layer's backward.
+bool Gradients::leaves(const LayerWeight& slot, MicroBatch micro) const {
+  return slot.owned && trains(slot) && micro.makes(slot);
+}
+
+bool Gradients::scatters(const LayerWeight& slot) const {
+  return job_.row(slot.weight).shards.gradient_ways() > 1 && scatters_gradients(job_.scenario);
+}
+
+/// Ranks add up what this micro-batch makes of it.
+bool Gradients::reduces(const LayerWeight& slot, MicroBatch micro) const {
+  return scatters(slot) || sink_->reduces(slot.weight, micro.last);
+}
+
 /// ZeRO-2 and 3 leave each rank its share of each micro-batch's sum; below, sums are made once a
 /// step when micro-batches add up on the GPU, each time when they do so in host memory.
 Op Gradients::reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro) {
   const TensorRow& row = job_.row(slot.weight);
-  const bool scatters = row.shards.gradient_ways() > 1 && scatters_gradients(job_.scenario);
-  if (!scatters && !sink_->reduces(slot.weight, micro.last))
-    return computed;  // at the end of the step
+  if (!reduces(slot, micro)) return computed;  // at the end of the step
   computed = sum_over_tensor_ranks(machine_, rank_, job_, slot.weight, whole, row.gradient_format(),
                                    computed);
   if (row.shards.ways == 1) return computed;
-  if (scatters)
+  if (scatters(slot))
     return machine_.collective(rank_, job_.reduce_group(rank_, slot.weight),
                                Collective::reduce_scatter, whole, own_part(slot, whole), computed,
                                row.gradient_format().type);
@@ -123,12 +135,34 @@ std::vector<GradientShare> Gradients::reduce_layer(const LayerPlan& plan,
   std::vector<GradientShare> shares;
   for (std::size_t i = 0; i < plan.weights.size(); ++i) {
     const LayerWeight& slot = plan.weights[i];
-    if (!slot.owned || !trains(slot) || !micro.makes(slot)) continue;
+    if (!leaves(slot, micro)) continue;
     Op reduced = reduce(slot, gradients.views[i], computed, micro);
     shares.push_back({slot.weight, job_.share(slot.weight, sink_->ways(slot.weight)),
                       own_part(slot, gradients.views[i]), std::move(reduced)});
   }
   return shares;
+}
+
+Op Gradients::through_bucket(std::uint32_t layer, const LayerGradients& gradients, Op computed,
+                             MicroBatch micro) {
+  const std::size_t rewrites = rewrites_of_gradients(job_.scenario);
+  if (rewrites == 0) return computed;
+  const LayerPlan& plan = job_.plans.layers[layer];
+  GpuKernel kernel;
+  kernel.name = "gradient bucket";
+  kernel.work = GpuWork::scale;
+  for (std::size_t i = 0; i < plan.weights.size(); ++i) {
+    const LayerWeight& slot = plan.weights[i];
+    if (!leaves(slot, micro) || !reduces(slot, micro)) continue;
+    const TensorRow& row = job_.row(slot.weight);
+    if (job_.scenario.parallel.zero_stage == 0 && row.shards.ways == 1) continue;
+    const View& whole = gradients.views[i];
+    kernel.bytes += static_cast<double>(2 * whole.bytes);
+    kernel.operands.emplace_back(whole, models::Access::read_write, Role::gradient,
+                                 row.gradient_format().type, slot.weight);
+  }
+  if (kernel.operands.empty()) return computed;
+  return machine_.run(rank_, std::vector<GpuKernel>(rewrites, kernel), computed);
 }
 
 Task<> Gradients::leave(std::uint32_t layer, LayerGradients gradients, Op computed,

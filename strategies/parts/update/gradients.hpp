@@ -25,12 +25,21 @@ class Gradients {
   /// Waits until fewer than two layers' gradients are on the GPU.
   ///   Throws  OutOfMemory
   Task<LayerGradients> begin_layer(std::uint32_t layer, MicroBatch micro);
-  /// `computed`: the layer's backward. Returns when the next layer may go on.
+  /// The kernels between a layer's backward, `computed`, and the sums over ranks, of all of its
+  /// gradients at once (rewrites_of_gradients): the last part of its pass. The passes wait for the
+  /// GPU meanwhile, whichever stream DeepSpeed has these on.
+  ///   Result  what comes after `computed`; itself where nothing does
+  Op through_bucket(std::uint32_t layer, const LayerGradients& gradients, Op computed,
+                    MicroBatch micro);
+  /// `computed`: all of the layer's pass. Returns when the next layer may go on.
   Task<> leave(std::uint32_t layer, LayerGradients gradients, Op computed, MicroBatch micro);
   /// End of a micro-batch's backward: everything is where it belongs, but for the flush tail.
   Task<> drain();
 
  private:
+  bool leaves(const LayerWeight& slot, MicroBatch micro) const;
+  bool scatters(const LayerWeight& slot) const;
+  bool reduces(const LayerWeight& slot, MicroBatch micro) const;
   Op reduce(const LayerWeight& slot, const View& whole, Op computed, MicroBatch micro);
   std::uint64_t gathered_bytes(const LayerWeight& slot) const;
   bool trains(const LayerWeight& slot) const;

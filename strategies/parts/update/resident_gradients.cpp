@@ -148,6 +148,15 @@ Op ResidentGradients::keep(const GradientShare& share, bool first_micro, const A
   return kept;
 }
 
+/// A product makes the weight's gradient and adds it to the sum: what more it moves is hidden
+/// behind its arithmetic.
+///   Source  Megatron-LM tensor_parallel/layers.py, gradient_accumulation_fusion
+bool ResidentGradients::products_add(std::uint32_t weight) const {
+  const models::WeightTensor& tensor = job_.model.weights[weight];
+  return sums_locally(weight) && job_.scenario.strategy.gradients.fused_accumulation &&
+         (tensor.multiplies_in_block() || tensor.kind == models::WeightKind::lm_head);
+}
+
 Op ResidentGradients::add(const GradientShare& share, bool first, const After& after) {
   const NumberFormat sum = format(share.weight);
   const NumberFormat& computed = job_.row(share.weight).gradient_format();
@@ -155,7 +164,9 @@ Op ResidentGradients::add(const GradientShare& share, bool first, const After& a
   std::vector<TypedView> from;
   if (!first) from.push_back(into);
   from.emplace_back(share.on_gpu.part(0, computed.bytes(share.elements)), computed.type);
-  return kernels_.run("keep gradient", GpuWork::sum, into, std::move(from), after);
+  GpuKernel kernel = GradientKernels::kernel("keep gradient", GpuWork::sum, into, std::move(from));
+  kernel.fused = products_add(share.weight);
+  return kernels_.run(kernel, after);
 }
 
 /// Waits for shares that are reduced (or summed) and adds them to those that stay here.

@@ -73,6 +73,7 @@ class ResidentGradients final : public GradientSink {
  private:
   bool sums_parts_each_time(std::uint32_t weight) const;
   bool sums_locally(std::uint32_t weight) const;
+  bool products_add(std::uint32_t weight) const;
   Op keep(const GradientShare& share, bool first_micro, const After& after);
   Op add(const GradientShare& share, bool first, const After& after);
 

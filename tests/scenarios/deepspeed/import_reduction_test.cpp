@@ -37,7 +37,9 @@ TEST(ImportDeepSpeed, ReducesGradientsAsThatDeepSpeedDoes) {
   EXPECT_EQ(collective(R"("stage": 1)"), "auto");
   EXPECT_EQ(collective(R"("stage": 1, "use_multi_rank_bucket_allreduce": false)"),
             "reduce_scatter");
-  EXPECT_EQ(collective(R"("stage": 3, "reduce_scatter": false)"), "auto");
+  EXPECT_EQ(collective(R"("stage": 3)"), "auto");
+  EXPECT_EQ(collective(R"("stage": 3, "reduce_scatter": false)"), "all_reduce");
+  EXPECT_EQ(collective(R"("stage": 3, "reduce_scatter": false)", "0.9.3"), "auto");
   // buckets of several ranks came with 0.12.4
   EXPECT_EQ(collective(R"("stage": 2)", "0.9.3"), "auto");
   EXPECT_EQ(collective(R"("stage": 1)", "0.9.3"), "reduce_scatter");
@@ -51,9 +53,10 @@ TEST(ImportDeepSpeed, SaysWhatOfReductionsIsNotSimulated) {
                       "offload_optimizer": {"device": "cpu"})"),
               Contains(HasSubstr("so network bytes are an upper bound")));
   EXPECT_THAT(zero(R"("stage": 2, "reduce_scatter": true)"), Not(Contains(HasSubstr("no effect"))));
-  EXPECT_THAT(zero(R"("stage": 3, "reduce_scatter": true)"),
+  EXPECT_THAT(zero(R"("stage": 3, "use_multi_rank_bucket_allreduce": true)"),
               Contains("no effect on memory, bytes or time here: "
-                       "zero_optimization.reduce_scatter"));
+                       "zero_optimization.use_multi_rank_bucket_allreduce"));
+  EXPECT_THAT(zero(R"("stage": 3, "reduce_scatter": true)"), Not(Contains(HasSubstr("no effect"))));
 }
 
 TEST(ImportDeepSpeed, SaysInWhichTypeGradientsAreReduced) {

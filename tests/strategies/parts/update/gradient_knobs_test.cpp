@@ -84,6 +84,25 @@ TEST(GradientKnobs, AllReduceSendsTwiceWhatReduceScatterDoes) {
   }
 }
 
+// Copied into the bucket and divided there, 2 B read and 2 written each time; put together by rank
+// where each rank gets its own. One rank does so too.
+TEST(GradientKnobs, ABucketRewritesGradientsBeforeTheyAreAddedUp) {
+  const auto rewritten = [](const Overrides& overrides) {
+    double bytes = 0;
+    for (const char* bucket : {"0 params", "1e6 params"}) {
+      Overrides all = overrides;
+      all.push_back(std::string("strategy.gradients.reduce_bucket=") + bucket);
+      const auto demand = count(llama(all)).demands.back().of(result::Phase::backward);
+      bytes = demand.ranks[0].other_bytes - bytes;
+    }
+    return bytes / parameters;
+  };
+  EXPECT_DOUBLE_EQ(rewritten({}), 12);
+  EXPECT_DOUBLE_EQ(rewritten({"training.gradient_accumulation=3"}), 36);
+  EXPECT_DOUBLE_EQ(rewritten({"parallel.data=2"}), 12);
+  EXPECT_DOUBLE_EQ(rewritten({"parallel.data=2", "strategy.gradients.collective=all_reduce"}), 8);
+}
+
 /// On one GPU without limits, by a loss that holds no logits: little is there beside a norm.
 description::Scenario offload(const char* stage, const char* weights, const char* norm) {
   return llama({"strategy={\"system\": \"zero_offload\"}", "strategy.gpu_capacity=unlimited",
