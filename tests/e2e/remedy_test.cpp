@@ -87,9 +87,13 @@ TEST(RemedyOfNothing, IsSaidWhenNoChangeHelps) {
   LONG_TEST();
   const Workplace place;
   place.write("large.json", resident);
-  const Ended ended = shell(
-      place,
-      "spillway simulate large.json --limit 600 --set model=opt-175b --set training.sequence=2048");
+  // as large as OPT-175B, in few blocks, which are soon simulated
+  const std::string model =
+      R"({"model_type": "opt", "hidden_size": 32768, "ffn_dim": 131072, "vocab_size": 50272,
+          "num_attention_heads": 256, "num_hidden_layers": 14, "max_position_embeddings": 2048})";
+  const Ended ended =
+      shell(place, "spillway simulate large.json --limit 600 --set 'model=" + model +
+                       "' --set training.sequence=2048");
   EXPECT_EQ(ended.exit, 0);
   EXPECT_THAT(ended.out, HasSubstr("Does not fit: "));
   EXPECT_THAT(ended.out, HasSubstr("No smaller micro-batch, further checkpointing, higher"));
