@@ -116,6 +116,10 @@ void print_csv(const result::Result& result) {
   print(text.str());
 }
 
+std::string not_all_were_tried(const Monitor& monitor) {
+  return monitor.why() + " before all settings were tried; --limit SECONDS waits longer.";
+}
+
 void print_human(const SimulateOptions& options, const scenarios::Resolved& resolved,
                  answer::Simulation& simulation, Monitor& monitor) {
   const reports::Screen screen = reports::screen_of(stdout);
@@ -123,9 +127,7 @@ void print_human(const SimulateOptions& options, const scenarios::Resolved& reso
   std::fflush(stdout);  // the answer so far, before the wait
   const bool whole = find_faster(options, simulation, monitor);
   print_faster(options, simulation);
-  if (!whole)
-    print(reports::paragraph(
-        monitor.why() + " before all settings were tried; --limit SECONDS waits longer.", screen));
+  if (!whole) print(reports::paragraph(not_all_were_tried(monitor), screen));
   const result::Result& result = simulation.result;
   if (!options.no_remedy && answers::needs_remedy(resolved.scenario, result))
     print_remedies(options, resolved.scenario, result, screen, monitor);
@@ -264,7 +266,8 @@ void simulate(const SimulateOptions& options) {
   if (options.json) {
     if (!options.no_remedy && answers::needs_remedy(resolved.scenario, simulation.result))
       simulation.remedy = remedies_of(options, resolved.scenario, simulation.result, monitor);
-    find_faster(options, simulation, monitor);
+    if (!find_faster(options, simulation, monitor))
+      simulation.warnings.push_back(not_all_were_tried(monitor));
     print_json(flat(simulation));
     return monitor.finish();
   }

@@ -112,6 +112,7 @@ void add_memory(const Scenario& now, const Wishes& wishes, std::vector<Step>& st
   const description::MachineFile& machine = now.machine;
   if (machine.gpu.one_memory) return;
   const std::optional<explore::Way> offloading = offloading_way(now);
+  if (offloading) steps.push_back({offloading->name, offloading->overrides});  // costs nothing
   for (const std::uint64_t size : larger_memory_of(machine)) {
     const std::string more = description::to_text(description::Bytes(size));
     const Step memory{more + " of host memory", {"machine.host.memory=\"" + more + "\""}};
@@ -289,6 +290,28 @@ TriedStep between_powers(const explore::Backend& backend, const result::Result& 
   return best;
 }
 
+/// A step that fits with the micro-batch that was tried first: with twice, four times and so on as
+/// many samples, and with what lies between, as long as that is faster.
+///   asked  that micro-batch
+TriedStep with_more_samples(const explore::Backend& backend, const result::Result& answer,
+                            TriedStep best, std::uint64_t asked, std::uint64_t& simulated) {
+  constexpr std::uint64_t most = 32;
+  const TriedStep first = best;
+  std::uint64_t next = 2 * asked;
+  for (; next <= most; next *= 2) {
+    std::vector<Step> smaller;
+    const std::vector<TriedStep> tried =
+        all_of(backend, answer, {with_micro_batch(first.step, next)}, simulated, smaller);
+    if (tried.empty() || tried.front().tokens_per_s <= best.tokens_per_s) break;
+    best = tried.front();
+  }
+  if (next > most) return best;
+  TriedStep from = best;
+  if (from.step.micro_batch == 0) from.step = with_micro_batch(from.step, asked);
+  const TriedStep between = between_powers(backend, answer, from, next, simulated);
+  return between.tokens_per_s > best.tokens_per_s ? between : best;
+}
+
 /// How many micro-batches before each update are tried; 1: a step has several already, or updates
 /// take too little of it to be worth saving.
 std::uint64_t micro_batches_worth_trying(const result::Result& answer, const Scenario& now) {
@@ -350,15 +373,19 @@ const TriedStep* worth_its_price(const std::vector<TriedStep>& tried, double lea
 }
 
 /// Of the steps the one worth its price, with the best micro-batch that fits.
+///   wishes  may say which micro-batch that is
 ///   least   tokens per second that it has to bring
 ///   Result  nothing where none does
 std::optional<TriedStep> best_of(const explore::Backend& backend, const result::Result& answer,
-                                 std::vector<Step> steps, double least, std::uint64_t& simulated) {
+                                 std::vector<Step> steps, const Wishes& wishes, double least,
+                                 std::uint64_t& simulated) {
   const std::vector<TriedStep> tried = all_that_fit(backend, answer, std::move(steps), simulated);
   const TriedStep* worth = worth_its_price(tried, least);
   if (!worth) return std::nullopt;
   const std::uint64_t asked = explore::scenario_of(answer).training.micro_batch;
-  return between_powers(backend, answer, *worth, asked, simulated);
+  if (worth->step.micro_batch > 0) return between_powers(backend, answer, *worth, asked, simulated);
+  if (explore::name_path(wishes.overrides, "training.micro_batch")) return *worth;
+  return with_more_samples(backend, answer, *worth, asked, simulated);
 }
 
 /// The steps with as many micro-batches as `more` has, and from the answer's micro-batch on. What
@@ -394,7 +421,7 @@ std::optional<FitChange> change_for_more_samples(const explore::Backend& backend
     step.set.push_back(accumulation_of(times));
     step.narrowed_by = nullptr;  // sums of many micro-batches lose in 16 bits
   }
-  const auto best = best_of(backend, answer, std::move(steps), least, simulated);
+  const auto best = best_of(backend, answer, std::move(steps), wishes, least, simulated);
   if (!best) return std::nullopt;
   const std::string of =
       best->step.micro_batch > 0 ? fmt::format(" of {}", best->step.micro_batch) : "";
@@ -420,7 +447,7 @@ FitChange change_of(const TriedStep& step) {
 std::optional<FitChange> change_today(const explore::Backend& backend, const result::Result& answer,
                                       const Wishes& wishes, std::uint64_t& simulated) {
   const auto best = best_of(backend, answer, steps_from(explore::scenario_of(answer), wishes),
-                            answer.tokens_per_s * worth_saying, simulated);
+                            wishes, answer.tokens_per_s * worth_saying, simulated);
   if (!best) return std::nullopt;
   return change_of(*best);
 }
@@ -432,7 +459,7 @@ std::optional<FitChange> best_change(const explore::Backend& backend, const resu
                                      std::uint64_t& simulated) {
   const Scenario today = explore::scenario_of(answer);
   const double now = more ? more->tokens_per_s : answer.tokens_per_s;
-  const auto best = best_of(backend, answer, beside(more, today, steps_from(today, wishes)),
+  const auto best = best_of(backend, answer, beside(more, today, steps_from(today, wishes)), wishes,
                             now * worth_saying, simulated);
   if (!more) {
     const double least = worth_more_samples * (best ? best->tokens_per_s : now);

@@ -268,6 +268,21 @@ std::optional<FitChange> fused_loss(const explore::Backend& backend, const json&
   return change;
 }
 
+/// What nobody tried, and may be faster.
+void add_left_out(const Found& found, FitAnswer& answer) {
+  answer.untried.assign(found.left_out.begin(), found.left_out.end());
+  std::vector<std::string> parts;
+  if (!answer.untried.empty()) parts.push_back(fmt::format("{}", fmt::join(answer.untried, ", ")));
+  if (!found.partly_left_out.empty())
+    parts.push_back(fmt::format("with other splits of the cards or other parts {}",
+                                fmt::join(found.partly_left_out, ", ")));
+  if (parts.empty()) return;
+  answer.notes.emplace_back(
+      fmt::format("not tried, which takes longer, though they may be faster: {}; spillway plan "
+                  "settings tries all systems",
+                  fmt::join(parts, "; ")));
+}
+
 }  // namespace
 
 FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
@@ -284,15 +299,7 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
   answer.bounded = found.bounded;
   answer.simulated = found.simulated;
   for (const std::string& one : found.unanswered) answer.notes.emplace_back("no answer for " + one);
-  std::sort(found.left_out.begin(), found.left_out.end());
-  found.left_out.erase(std::unique(found.left_out.begin(), found.left_out.end()),
-                       found.left_out.end());
-  answer.untried = std::move(found.left_out);
-  if (!answer.untried.empty())
-    answer.notes.emplace_back(
-        fmt::format("not tried, which takes longer, though they may be faster: {}; spillway plan "
-                    "settings tries all systems",
-                    fmt::join(answer.untried, ", ")));
+  add_left_out(found, answer);
   completion.finish(found, answer);
   if (answer.runnable) answer.fused_loss = fused_loss(backend, job, question, answer);
   answer.fits = answer.answer() != nullptr;

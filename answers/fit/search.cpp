@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <map>
+#include <set>
 
 namespace spillway::answers {
 
@@ -26,6 +28,8 @@ bool moves_nothing(const result::Result& result) {
 constexpr std::uint64_t most_of_others = 12;
 /// And besides where one of them fits and nothing that people can run does.
 constexpr std::uint64_t most_of_others_alone = 24;
+/// And for systems none of whose ways has fitted yet.
+constexpr std::uint64_t most_of_first_ones = 16;
 /// Simulations of micro-batches between powers of two that a league gets, but for its fastest way.
 constexpr std::uint64_t most_between = 6;
 
@@ -41,6 +45,10 @@ Line line_of(std::vector<Candidate> candidates) {
   Line line;
   line.candidates = std::move(candidates);
   return line;
+}
+
+const std::string& system_of(const Line& line) {
+  return line.candidates.front().scenario.strategy.system;
 }
 
 /// Known of a run that finds no room in another memory first.
@@ -114,6 +122,8 @@ class Search {
     found_.lower_plans = true;
     found_.unanswered.clear();
     found_.left_out.clear();
+    found_.partly_left_out.clear();
+    fitted_.clear();
     limit_.reset();
     for (Line& line : lines_) line = line_of(std::move(line.candidates));
   }
@@ -274,17 +284,30 @@ class Search {
     }
   }
 
-  /// Plans, once anything fits, and all that is left when the limit is reached.
+  /// Plans, once anything fits, and what is left when the limit is reached, but for the most
+  /// promising way of each system that has not fitted yet; its others wait for that.
   void leave_out_long_ones(std::vector<Line*>& open) {
     const bool alone = found_.best && !found_.runnable;
-    const bool full = limit_ && found_.simulated >= *limit_ + (alone ? most_of_others_alone : 0);
+    const std::uint64_t most = alone ? most_of_others_alone : 0;
+    const bool full = limit_ && found_.simulated >= *limit_ + most;
+    const bool ends = limit_ && found_.simulated >= *limit_ + most + most_of_first_ones;
     const bool fits = found_.runnable || found_.best;
-    for (Line*& line : open)
-      if (full || (fits && line->plans())) {
-        found_.left_out.push_back(line->candidates.front().scenario.strategy.system);
+    std::map<std::string, const Line*> first;
+    for (const Line* line : open) {
+      const Line*& one = first[system_of(*line)];
+      if (!one || line->now().most_tokens_per_s > one->now().most_tokens_per_s) one = line;
+    }
+    for (Line*& line : open) {
+      const std::string& system = system_of(*line);
+      const bool waits = full && !ends && !fitted_.count(system);
+      if ((full && !waits) || (fits && line->plans())) {
+        (fitted_.count(system) ? found_.partly_left_out : found_.left_out).insert(system);
         line->close();
         line = nullptr;
+      } else if (waits && first[system] != line) {
+        line = nullptr;
       }
+    }
     std::erase(open, nullptr);
   }
 
@@ -348,6 +371,7 @@ class Search {
     if (outcome.result && outcome.result->feasible()) {
       take_if_faster(line, *outcome.result);
       line.has_room = true;
+      fitted_.insert(system_of(line));
       line.close_with(outcome.result->tokens_per_s);  // the largest that fits
       return;
     }
@@ -408,6 +432,7 @@ class Search {
   Found found_;
   const Line* fastest_runnable_ = nullptr;  ///< of found_.runnable
   std::optional<std::uint64_t> limit_;      ///< of found_.simulated
+  std::set<std::string> fitted_;            ///< systems with a way that has room
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "answers/fit/fit.hpp"
 
 #include <functional>
+#include <set>
 #include <span>
 
 namespace spillway::answers {
@@ -15,7 +16,8 @@ struct Found {
   std::vector<std::string> unanswered;  ///< candidates that ended without a result, and why
   std::uint64_t bounded = 0, simulated = 0;
   bool lower_plans = false;  ///< nothing fits with a plan for all of the machine: others were tried
-  std::vector<std::string> left_out;  ///< systems that bounds leave and nobody tried
+  std::set<std::string> left_out;         ///< systems that bounds leave and nobody tried
+  std::set<std::string> partly_left_out;  ///< of which ways are left that nobody tried
 };
 
 /// Simulates candidates in the order of their bounds, those that people can run first, until no

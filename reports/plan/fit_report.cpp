@@ -309,7 +309,9 @@ Text samples_words(const FitAnswer& answer) {
 Text change_words(const FitAnswer& answer) {
   const answer::FitChange& change = *answer.change;
   const bool free = samples_help_most(answer) || fused_loss_helps_most(answer);
-  Text text = (free                ? "What helps most for money: "
+  const bool costs_nothing = answer.runnable && change.outlay_usd == 0.0;
+  Text text = (costs_nothing       ? "What costs nothing: "
+               : free              ? "What helps most for money: "
                : answer.runnable   ? "What helps most: "
                : answer.fused_loss ? "What makes it fit for money: "
                : answer.fits       ? "What makes it fit with what people can run: "

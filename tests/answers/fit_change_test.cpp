@@ -234,6 +234,31 @@ TEST(FitChange, OffersMemoryForActivations) {
   EXPECT_GT(*answer.change->tokens_per_s, 1.2 * answer.runnable->tokens_per_s);
 }
 
+// Memory is not sold for what today's has room for.
+TEST(FitChange, OffersActivationsInHostMemoryThatIsThereForNothing) {
+  FitQuestion question = about("llama-3.1-8b", {"4090", "64G", "2T"});
+  question.overrides = {"training.method=lora"};
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable && answer.change && answer.change->outlay_usd);
+  EXPECT_EQ(answer.change->words, "resident with activation offloading");
+  EXPECT_EQ(*answer.change->outlay_usd, 0);
+  EXPECT_NEAR(*answer.change->tokens_per_s, rate_of(*answer.runnable, answer.change->set), 1e-6);
+}
+
+// Where gradients have room at last, larger micro-batches have it too.
+TEST(FitChange, SellsMemoryWithTheMicroBatchThatItHasRoomFor) {
+  LONG_TEST();
+  FitQuestion question = about("mistral-7b", {"4090x2", "128G", "2Tx2"});
+  question.runnable = true;
+  const FitAnswer answer = fit(sim(), question);
+  ASSERT_TRUE(answer.runnable && answer.change && answer.change->tokens_per_s);
+  EXPECT_THAT(answer.change->words, testing::HasSubstr("of host memory and zero_offload"));
+  EXPECT_THAT(answer.change->set.back(), testing::StartsWith("training.micro_batch="));
+  std::vector<std::string> as_before = answer.change->set;
+  as_before.pop_back();
+  EXPECT_GT(*answer.change->tokens_per_s, 1.1 * rate_of(*answer.runnable, as_before));
+}
+
 // Half as much again is enough for a 7B's activations: no kit of 64 GiB is sold for them.
 TEST(FitChange, SellsNoMoreMemoryThanHelps) {
   FitQuestion question = about("qwen2.5-7b", {"3060", "16G", "1T"});

@@ -50,6 +50,16 @@ void expect_no_worse_with_more(const std::string& model, const BoxWords& box,
   }
 }
 
+// A dozen simulations go to other splits of few systems; each system has its turn all the same.
+TEST(Search, TriesEachOtherSystemOnce) {
+  const nlohmann::json job = job_on("mistral-7b", {"4090x2", "128G", "2Tx2"});
+  const Found all = search(sim(), candidates_of(job, {}, {}), false);
+  const Found alone = search(sim(), candidates_of(job, {}, {"slideformer"}), false);
+  ASSERT_TRUE(all.best && alone.best);
+  EXPECT_GE(all.best->tokens_per_s, nearly * alone.best->tokens_per_s);
+  EXPECT_FALSE(all.left_out.count("slideformer"));
+}
+
 // fp32 gradients of an 8B have no room in 192 GiB in any micro-batch, and Gemini is faster than
 // the bound of a small one: who asks for both systems has to hear of 16-bit gradients as well.
 TEST(Search, TriesSmallerGradientsWhereAnotherSystemIsFasterThanTheirWay) {

@@ -38,6 +38,21 @@ TEST(ReadMachine, ReadsEveryShippedMachine) {
     EXPECT_EQ(complaints_of([&] { read_machine(name); }), "") << name;
 }
 
+// What the drives reach together is no limit of their array: with one more it would seem to be one.
+TEST(ReadMachine, LimitsOfShippedArraysAreNotWhatTheirDrivesReach) {
+  for (const std::string& name : shipped_names("scenarios/machines"))
+    for (const auto& storage : read_machine(name).storage) {
+      const auto drives = static_cast<double>(storage.count);
+      if (storage.kind != description::StorageKind::ssd) continue;
+      for (const auto& [limit, rate] : {std::pair(storage.array_read, storage.read),
+                                        std::pair(storage.array_write, storage.write)}) {
+        if (limit) {
+          EXPECT_GT(std::abs(limit->value() / (drives * rate.value()) - 1), 1e-3) << name;
+        }
+      }
+    }
+}
+
 TEST(ReadMachine, WritesWhatReadsBackAsTheSame) {
   for (const std::string& name : shipped_names("scenarios/machines")) {
     const nlohmann::json once = read_machine(name);
