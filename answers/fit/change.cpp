@@ -296,12 +296,11 @@ TriedStep between_powers(const explore::Backend& backend, const result::Result& 
 TriedStep with_more_samples(const explore::Backend& backend, const result::Result& answer,
                             TriedStep best, std::uint64_t asked, std::uint64_t& simulated) {
   constexpr std::uint64_t most = 32;
-  const TriedStep first = best;
   std::uint64_t next = 2 * asked;
   for (; next <= most; next *= 2) {
     std::vector<Step> smaller;
     const std::vector<TriedStep> tried =
-        all_of(backend, answer, {with_micro_batch(first.step, next)}, simulated, smaller);
+        all_of(backend, answer, {with_micro_batch(best.step, next)}, simulated, smaller);
     if (tried.empty() || tried.front().tokens_per_s <= best.tokens_per_s) break;
     best = tried.front();
   }

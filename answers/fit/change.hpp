@@ -26,9 +26,11 @@ std::optional<MoreSamples> more_samples(const explore::Backend& backend,
 
 /// Of the sizes of host memory that the board takes up to about four times today's, one more drive
 /// and one more card, the one with which the answer trains most tokens a second, or a cheaper
-/// one that comes near. With more memory, systems that hold their states there are tried as well,
-/// with one more drive those that do not; where they would not fit with a smaller micro-batch, and
-/// where none fits with explore::smaller_gradients_of. Where `more` is nothing, more samples a step
+/// one that comes near; also what costs nothing, saved tensors in the host memory that is there. It
+/// comes with a larger micro-batch where that is faster, unless the user says which. With more
+/// memory, systems that hold their states there are tried as well, with one more drive those that
+/// do not; where they would not fit with a smaller micro-batch, and where none fits with
+/// explore::smaller_gradients_of. Where `more` is nothing, more samples a step
 /// beside each of them too, which then are in its words and overrides, but not with such gradients:
 /// sums of many micro-batches lose in 16 bits. Only what people can run.
 ///   wishes     the other systems that are tried

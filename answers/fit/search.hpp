@@ -28,9 +28,9 @@ struct Found {
 /// Plans are for all of the machine; plans for less are tried of the fastest, and of all where
 /// nothing fits. Systems that plan for each tensor take as long as all others together: they are
 /// tried where nothing else fits, in micro-batches of 4 and 1. What nobody can run gets a dozen
-/// simulations and that half a dozen. Weights of the fastest that people can run wait in host
-/// memory that would be idle (explore::idle_host_of), where that makes it faster: it costs a
-/// setting.
+/// simulations and that half a dozen, and then up to sixteen for the most promising ways of systems
+/// that have not fitted yet. Weights of the fastest that people can run wait in host memory that
+/// would be idle (explore::idle_host_of), where that makes it faster: it costs a setting.
 ///   only_runnable  leaves the others out
 ///   on_runnable    gets the fastest that people can run, before others are tried
 Found search(const explore::Backend& backend, std::span<const Candidate> candidates,
