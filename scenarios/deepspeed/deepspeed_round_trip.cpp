@@ -89,6 +89,9 @@ class Comparison {
     if (knob == "collective")
       return asked_.parallel.replicas() == 1 ||
              strategies::scatters_gradients(asked_) == strategies::scatters_gradients(back_);
+    if (knob == "sums")
+      return asked_.parallel.ranks() == asked_.parallel.pipeline ||
+             strategies::sums_at_end(asked_) == strategies::sums_at_end(back_);
     if (knob == "lands")
       return strategies::lands_in_states(asked_) == strategies::lands_in_states(back_);
     if (knob == "accumulation" && asked_.training.precision == Precision::fp32) return true;

@@ -408,7 +408,15 @@ json ZeroImport::gradients() {
   gradients["accumulation"] = wrapper_.accumulation == "fp32" ? "fp32" : "fp16";
   if (wrapper_.accumulation == "bf16" && keys_.has("/data_types/grad_accum_dtype"))
     note("data_types.grad_accum_dtype: bf16 has the size of fp16");
-  if (has_main_gradients() && !narrow_states_) gradients["main_gradients"] = true;
+  if (has_main_gradients() && !narrow_states_) {
+    gradients["main_gradients"] = true;
+    gradients["fused_accumulation"] = false;  // bf16_optimizer.py, _update_hp_grads_func
+  }
+  // engine.py, allreduce_gradients; hooks reduce before only beside overlap_comm
+  if (optimizer_ == "none" && stage_ < 2)
+    gradients["sums"] = stage_ == 1 && !has_main_gradients() && gradients["overlap"] == true
+                            ? "by_layer"
+                            : "at_end";
   // grads_in_partition, grad_partitions_flat_buffer; below, autograd makes each
   if (optimizer_ == "none" && stage_ >= 2) gradients["memory"] = "at_start";
   // stages 1 to 3 take norms of copies, BF16_Optimizer of its fp32 gradients as they are

@@ -69,6 +69,13 @@ enum class GradientCollective { all_reduce, reduce_scatter };
 template <>
 inline constexpr auto names_of<GradientCollective> = in_order("all_reduce", "reduce_scatter");
 
+/// When ranks add up gradients that stay on the GPU until the step's update.
+///   by_layer  of the last micro-batch each layer's, beside the rest of backward
+///   at_end    all of them once backward is through
+enum class GradientSums { by_layer, at_end };
+template <>
+inline constexpr auto names_of<GradientSums> = in_order("by_layer", "at_end");
+
 /// Where gradients go, and in which type. An empty optional is "auto".
 struct GradientsPart {
   GradientPolicy policy = GradientPolicy::resident;
@@ -88,7 +95,34 @@ struct GradientsPart {
   std::optional<GradientCollective> collective;
   Params reduce_bucket = Params(500'000'000);
   GradientNorm norm = GradientNorm::in_place;
+  std::optional<GradientSums> sums;
 };
+
+/// Those of what is done with all gradients on the GPU, and of how ranks add them up.
+template <class Io, class Part>
+void knobs_of_gradient_sums(Io& io, Part& part) {
+  io.automatic(
+      {"collective",
+       "how ranks add up gradients: all_reduce, which sends them twice, or reduce_scatter, each to "
+       "the rank that updates it; auto: all_reduce for ZeRO-0 and 1, reduce_scatter for 2 and 3",
+       "zero_optimization.reduce_scatter"},
+      part.collective);
+  io({"norm",
+      "what norms of gradients on the GPU read: in_place, the gradients; or fp64, as DeepSpeed's, "
+      "copies of 8 bytes an element: of a whole tensor where gradients land in states or stay on "
+      "the GPU, of 250,000,000 elements at once where they come up from the flat buffer. Where "
+      "they land in states its search for infinities copies too, 11 bytes an element of 16 bits"},
+     part.norm);
+  io({"reduce_bucket", "elements of a bucket that is reduced at once",
+      "zero_optimization.reduce_bucket_size"},
+     part.reduce_bucket);
+  io.automatic(
+      {"sums",
+       "when ranks add up gradients that stay on the GPU: by_layer, beside the last backward "
+       "(PyTorch's DDP, Megatron-LM's --overlap-grad-reduce), or at_end, when it is through; auto: "
+       "at_end with main_gradients of ZeRO-0 and 1"},
+      part.sums);
+}
 
 template <class Io, class Part>
 void gradients_knobs(Io& io, Part& part) {
@@ -122,7 +156,8 @@ void gradients_knobs(Io& io, Part& part) {
      part.slabs, {0, 10'000});
   io({"fused_accumulation",
       "kernels add a micro-batch to gradients that stay on the GPU; false: to a tensor of its own, "
-      "added afterwards"},
+      "added afterwards. Where those are wider (accumulation fp32) products add to them, and the "
+      "GPU keeps a tensor without values for each kind of matrix, as Transformer Engine does"},
      part.fused_accumulation);
   io({"main_gradients",
       "gradients that stay on the GPU are added to those of type gradients.accumulation with one "
@@ -139,21 +174,7 @@ void gradients_knobs(Io& io, Part& part) {
                 "their norm (ZeRO-3), or states, straight to the optimizer's fp32 gradients "
                 "(ZeRO-1 and 2); auto: states for ZeRO-1 and 2 with weights on the GPU"},
                part.lands);
-  io.automatic(
-      {"collective",
-       "how ranks add up gradients: all_reduce, which sends them twice, or reduce_scatter, each to "
-       "the rank that updates it; auto: all_reduce for ZeRO-0 and 1, reduce_scatter for 2 and 3",
-       "zero_optimization.reduce_scatter"},
-      part.collective);
-  io({"norm",
-      "what norms of gradients on the GPU read: in_place, the gradients; or fp64, as DeepSpeed's, "
-      "copies of 8 bytes an element: of a whole tensor where gradients land in states or stay on "
-      "the GPU, of 250,000,000 elements at once where they come up from the flat buffer. Where "
-      "they land in states its search for infinities copies too, 11 bytes an element of 16 bits"},
-     part.norm);
-  io({"reduce_bucket", "elements of a bucket that is reduced at once",
-      "zero_optimization.reduce_bucket_size"},
-     part.reduce_bucket);
+  knobs_of_gradient_sums(io, part);
 }
 
 }  // namespace spillway::description

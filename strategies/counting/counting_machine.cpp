@@ -153,16 +153,12 @@ void CountingMachine::count(const Operation& operation, PhaseDemand& demand) {
       return;
     case OperationKind::gpu_kernels:
       if (operation.gpu_stream == GpuStream::side) {
-        for (const LoggedKernel& kernel : operation.kernels) {
-          if (kernel.fused) continue;
-          ++rank.side_kernels;
-          rank.side_bytes += kernel.bytes;
-        }
+        rank.side_kernels += operation.kernels.size();
+        for (const LoggedKernel& kernel : operation.kernels) rank.side_bytes += kernel.bytes;
         return;
       }
+      rank.kernels += operation.kernels.size();
       for (const LoggedKernel& kernel : operation.kernels) {
-        if (kernel.fused) continue;
-        ++rank.kernels;
         rank.flops += kernel.flops;
         if (kernel.recompute) rank.recompute_flops += kernel.flops;
         rank.updated += kernel.updated;

@@ -45,6 +45,12 @@ void settle_collective(description::Scenario& scenario) {
       scatters_gradients(scenario) ? reduce_scatter : all_reduce;
 }
 
+void settle_sums(description::Scenario& scenario) {
+  if (scenario.strategy.gradients.policy != description::GradientPolicy::resident) return;
+  scenario.strategy.gradients.sums = sums_at_end(scenario) ? description::GradientSums::at_end
+                                                           : description::GradientSums::by_layer;
+}
+
 bool has_pool_to_settle(const description::WeightsPart& weights) {
   return weights.home == Home::ssd && has_equal_buffers(weights.pool) &&
          !(weights.buffer_count && weights.buffer_size);
@@ -97,6 +103,7 @@ void settle_knobs(Decided& all) {
   if (plans_steps(strategy.system)) return;
   settle_lands(all.scenario);
   settle_collective(all.scenario);
+  settle_sums(all.scenario);
   settle_pinned(strategy);
   if (has_pool_to_settle(strategy.weights) || has_chunk_to_settle(strategy) ||
       has_swap_buffers_to_settle(strategy))

@@ -1,5 +1,6 @@
 #include "strategies/decide/tensors.hpp"
 
+#include "strategies/layout/landing.hpp"
 #include "strategies/layout/subgroups.hpp"
 
 #include <algorithm>
@@ -45,6 +46,8 @@ class Rows {
     row.weight = formats.weight;
     row.parameter = formats.parameter;
     row.gradient = formats.gradient;
+    if (row.gradient && products_widen(scenario_, model_.weights[weight]))
+      row.gradient = fp32_numbers;
     // where nothing is mixed no copy is counted, though a CPU may keep fp32 masters of 16 bits
     row.has_copy = formats.has_master();
     row.shards = model_.weights[weight].routed ? of_experts_ : partition_;

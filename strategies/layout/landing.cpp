@@ -44,6 +44,32 @@ std::size_t rewrites_of_gradients(const description::Scenario& scenario) {
   return scatters_gradients(scenario) ? 3 : 2;
 }
 
+bool products_widen(const description::Scenario& scenario) {
+  const description::Strategy& strategy = scenario.strategy;
+  const description::GradientsPart& part = strategy.gradients;
+  return part.policy == description::GradientPolicy::resident && part.fused_accumulation &&
+         part.accumulation == description::Width::fp32 &&
+         (part.main_gradients || gradients_of_a_step(scenario) > 1) &&
+         description::kernel_type(scenario.training.precision) != description::ElementType::fp32 &&
+         scenario.parallel.zero_stage < 2 &&
+         !description::moves_by_plan(strategy.activations.policy) &&
+         strategy.optimizer.staleness == 0 && !strategy.optimizer.replay &&
+         !scenario.training.optimizer_in_backward;
+}
+
+bool products_widen(const description::Scenario& scenario, const models::WeightTensor& weight) {
+  return (weight.multiplies_in_block() || weight.kind == models::WeightKind::lm_head) &&
+         products_widen(scenario);
+}
+
+bool sums_at_end(const description::Scenario& scenario) {
+  const description::GradientsPart& part = scenario.strategy.gradients;
+  if (part.sums) return *part.sums == description::GradientSums::at_end;
+  return part.main_gradients && scenario.parallel.zero_stage < 2 &&
+         !description::moves_by_plan(scenario.strategy.activations.policy) &&
+         !scenario.training.optimizer_in_backward;
+}
+
 std::uint64_t gradients_of_a_step(const description::Scenario& scenario) {
   return scenario.strategy.micro_batches == description::MicroBatchOrder::by_layer
              ? 1

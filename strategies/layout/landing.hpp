@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/architecture/model.hpp"
 #include "scenarios/description/scenario.hpp"
 
 namespace spillway::strategies {
@@ -29,6 +30,17 @@ bool scatters_gradients(const description::Scenario& scenario);
 ///   Source  DeepSpeed stage3.py, __add_grad_to_ipg_bucket and __avg_scatter_contiguous_grads;
 ///           coalesced_collectives.py, reduce_scatter_coalesced; stage_1_and_2.py, average_tensor
 std::size_t rewrites_of_gradients(const description::Scenario& scenario);
+
+/// Products add what they make of gradients to sums in fp32, wider than they would write it alone:
+/// `gradients.fused_accumulation` with sums on the GPU of ranks that keep all of them.
+///   Source  Megatron-LM tensor_parallel/layers.py, gradient_accumulation_fusion
+bool products_widen(const description::Scenario& scenario);
+/// ... those of this weight: a matrix, and of no other layer too, which adds to its gradient.
+bool products_widen(const description::Scenario& scenario, const models::WeightTensor& weight);
+
+/// Ranks add up the gradients that stay on their GPUs once backward is through: `gradients.sums`.
+///   Source  Megatron-LM finalize_model_grads.py; DeepSpeed engine.py, allreduce_gradients
+bool sums_at_end(const description::Scenario& scenario);
 
 /// How often in a step a layer's gradients leave the kernels that make them: with each micro-batch,
 /// or once, with `micro_batches` by_layer, whose kernels add them up.

@@ -129,7 +129,6 @@ struct GpuKernel {
   bool matrix = false;   ///< bounded by the compute rate; else by memory (see ElementwiseCost)
   bool in_pass = false;  ///< in forward or backward, whose memory-bound time `compute` may include
   bool recompute = false;
-  bool fused = false;  ///< where it is for real, another kernel does its work: it takes no time
   GpuWork work = GpuWork::operation;
   AdamPart part = AdamPart::momentum;
   MuonPart muon = MuonPart::momentum;

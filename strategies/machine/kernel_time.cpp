@@ -199,7 +199,6 @@ double product_share(ProductShape shape, const description::GpuSpec& gpu) {
 
 double kernel_seconds(const LoggedKernel& kernel, const description::Scenario& scenario) {
   const description::GpuSpec& gpu = scenario.machine.gpu;
-  if (kernel.fused) return 0;
   const bool included = !kernel.matrix && kernel.in_pass && kernel.rate != KernelRate::fp8 &&
                         gpu.elementwise == description::ElementwiseCost::included;
   double seconds = 0;

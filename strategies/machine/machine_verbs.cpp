@@ -75,7 +75,6 @@ Op Machine::run(Rank rank, std::span<const GpuKernel> kernels, const After& afte
   for (const GpuKernel& kernel : kernels) {
     LoggedKernel logged{kernel.name,   kernel.flops,   kernel.bytes,     kernel.updated,
                         kernel.matrix, kernel.in_pass, kernel.recompute, 0};
-    logged.fused = kernel.fused;
     if (kernel.operation) add_shape(logged, *kernel.operation);
     operation.kernels.push_back(logged);
     operation.operands.insert(operation.operands.end(), kernel.operands.begin(),

@@ -71,7 +71,6 @@ struct LoggedKernel {
   double width = 0;     ///< (product_shape); 0: as `side`
   bool module = false;  ///< a module's weights come before it
   NarrowKernel narrow{};
-  bool fused = false;  ///< see GpuKernel
 };
 
 /// When an operation ran. A machine without a clock gives zeros.

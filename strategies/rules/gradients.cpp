@@ -197,6 +197,19 @@ constexpr Rule gradients_rows[] = {
          },
      .why = "only gradients that stay on the GPU are added to others there",
      .hint = "use gradients.policy resident, or main_gradients false"},
+    {.path = "strategy.gradients.sums",
+     .holds =
+         [](const Case& c) {
+           return c.parts().gradients.sums != description::GradientSums::at_end ||
+                  (gradients_of(c) == GradientPolicy::resident && streams(c) &&
+                   c.parallel().zero_stage < 2 && !c.training().optimizer_in_backward);
+         },
+     .settles = {[](description::Scenario& s) {
+                   s.strategy.gradients.sums = description::GradientSums::by_layer;
+                 },
+                 "only whole gradients that stay on the GPU until the step's update are all there "
+                 "when backward is through",
+                 true}},
     {.path = "strategy.gradients.collective",
      .holds =
          [](const Case& c) {

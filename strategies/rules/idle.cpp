@@ -88,6 +88,10 @@ bool shares_whole_gradients(const Case& c) {
   return c.parallel().replicas() > 1 && c.parallel().zero_stage < 3;
 }
 
+bool has_gradients_to_sum(const Case& c) {
+  return c.parallel().replicas() > 1 || c.parallel().tensor > 1;
+}
+
 bool selects_columns(const Case& c) { return c.parts().optimizer.selected_share > 0; }
 bool keeps_states_on_drives(const Case& c) { return c.parts().optimizer.home == Home::ssd; }
 bool has_several_paths(const Case& c) { return c.parts().optimizer.paths.size() > 1; }
@@ -142,6 +146,7 @@ constexpr Setting settings[] = {
     {"strategy.gradients.pinned", sends_gradients_off, gradients_stay},
     {"strategy.gradients.flush_tail", writes_gradients, "gradients are not on SSD"},
     {"strategy.gradients.fused_accumulation", sums_gradients_on_the_gpu, "gradients leave the GPU"},
+    {"strategy.gradients.sums", has_gradients_to_sum, "no ranks add up gradients"},
     {"strategy.gradients.collective", shares_whole_gradients,
      "no ranks of ZeRO-0, 1 or 2 share gradients"},
     {"strategy.optimizer.ssd_share", keeps_states_on_drives, no_drive_states},

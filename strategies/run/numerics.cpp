@@ -68,6 +68,7 @@ Numerics streaming_numerics(const description::Scenario& scenario) {
     numerics.reduces_each = (replicas > 1 || has_parts(scenario)) && !sums_first &&
                             (offloads || scenario.parallel.zero_stage >= 2);
   }
+  numerics.products_widen = products_widen(scenario);
   const bool may_sum = numerics.micro_batches > 1 && (!offloads || sums_first) &&
                        (strategy.gradients.fused_accumulation || sums_first) &&
                        numerics.sum == kernel_type(numerics.precision);
@@ -140,7 +141,11 @@ description::Scenario reference_of(const description::Scenario& scenario) {
   reference.strategy.gradients.accumulation =
       wanted.sum == ElementType::fp32 ? Width::fp32 : Width::fp16;
   reference.strategy.gradients.fused_accumulation =
-      wanted.sums_in_kernels || wanted.experts_sum_in_kernels;
+      wanted.sums_in_kernels || wanted.experts_sum_in_kernels || wanted.products_widen;
+  if (wanted.products_widen) {
+    reference.strategy.gradients.accumulation = Width::fp32;
+    reference.strategy.gradients.main_gradients = true;
+  }
   reference.strategy.overflow_check =
       wanted.skips ? description::OverflowCheck::fused : description::OverflowCheck::none;
   reference.strategy.optimizer.staleness = wanted.staleness;

@@ -20,6 +20,8 @@ struct Numerics {
   std::uint64_t micro_batches = 1;
   /// Type in which micro-batches add up; equal to the kernels' where there is one only.
   description::ElementType sum = description::ElementType::fp32;
+  /// Products add to gradients in fp32, and never write them narrower (products_widen).
+  bool products_widen = false;
   bool reduces_each =
       false;  ///< ranks' gradients are added after each micro-batch, not once a step
   bool sums_in_kernels = false;  ///< a micro-batch has no gradient that is rounded by itself

@@ -138,7 +138,9 @@ TEST(Parts, ReadBackWhatTheyWrite) {
                         true,
                         Landing::states,
                         GradientCollective::reduce_scatter,
-                        Params(5)};
+                        Params(5),
+                        GradientNorm::fp64,
+                        GradientSums::at_end};
   strategy.optimizer.paths = {{"nvme", 2.0}, {"pfs", std::nullopt}};
   strategy.optimizer.staleness = any_staleness;
   strategy.optimizer.ssd_share = strategy.optimizer.delayed_share = 0.25;

@@ -303,15 +303,6 @@ TEST(SimGpu, SideKernelsFillWhatAPassWaitsForItsLaunches) {
   });
 }
 
-TEST(SimGpu, AFusedKernelTakesNoTime) {
-  description::Scenario scenario = one_gpu();
-  scenario.machine.gpu.launch = Seconds(1);
-  GpuKernel fused = widening();
-  fused.fused = true;
-  EXPECT_EQ(seconds_of(scenario, {fused}), 0);
-  EXPECT_DOUBLE_EQ(seconds_of(scenario, {widening()}), 1.4);
-}
-
 TEST(SimGpu, AKernelStartsWhenTheCopyBeforeItIsDone) {
   run(one_gpu(), [](Machine& machine, Rank rank) -> Task<> {
     Buffer a = on_gpu(machine, rank, 20 * GB), b = pinned(machine, rank, 20 * GB);

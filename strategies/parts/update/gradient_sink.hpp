@@ -64,6 +64,9 @@ class GradientSink {
                       MicroBatch micro) = 0;
   /// A backward ends when all have come; false: they are part of an update that goes on.
   virtual bool ends_with_backward() const { return true; }
+  /// Backward of a micro-batch is through, and all that left it has come: ranks add up what they
+  /// have waited with.
+  virtual Task<> sum_at_end() { co_return; }
   /// Waits until no more than `bytes` are still being written to storage.
   virtual Task<> settle(std::uint64_t /*bytes*/) { co_return; }
 };

@@ -186,6 +186,7 @@ Task<> Gradients::drain() {
   for (Pending<>& leaving : leaving_) co_await leaving;
   leaving_.clear();
   co_await sink_->settle(part_.flush_tail.value());
+  co_await sink_->sum_at_end();
 }
 
 }  // namespace spillway::strategies

@@ -32,6 +32,10 @@ bool GradientsByOwner::ends_with_backward() const {
   return true;
 }
 
+Task<> GradientsByOwner::sum_at_end() {
+  for (const OwnedGradients& one : owners_) co_await one.sink->sum_at_end();
+}
+
 Task<> GradientsByOwner::settle(std::uint64_t bytes) {
   for (const OwnedGradients& one : owners_) co_await one.sink->settle(bytes);
 }

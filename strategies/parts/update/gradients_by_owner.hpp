@@ -33,6 +33,7 @@ class GradientsByOwner final : public GradientSink {
   /// The layer's bytes of the GPU are given up when all have taken theirs.
   Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
   bool ends_with_backward() const override;
+  Task<> sum_at_end() override;
   Task<> settle(std::uint64_t bytes) override;
 
  private:

@@ -3,6 +3,8 @@
 #include "strategies/layout/landing.hpp"
 #include "strategies/parts/weights/replay.hpp"
 
+#include <map>
+
 namespace spillway::strategies {
 
 ResidentBuffer::ResidentBuffer(Machine& machine, Rank rank, const Job& job, Spread spread,
@@ -61,16 +63,36 @@ ResidentGradients::ResidentGradients(Machine& machine, Rank rank, const Job& job
       job_(job),
       kernels_(machine, rank, job),
       format_(format_of(job)),
-      widens_(format_.widens(job.tensors)),
       alone_(job.scenario.strategy.gradients.policy == description::GradientPolicy::resident),
       buffer_(machine, rank, job, Spread::as_gradients, format_),
       replay_(replay),
+      at_end_(sums_at_end(job.scenario)),
       in_backward_(!replay && job.scenario.strategy.gradients.memory ==
                                   description::GradientMemory::in_backward),
       own_(job.model.weights.size()) {}
 
 Task<> ResidentGradients::init() {
   if (!in_backward_) co_await buffer_.init();
+  if (products_widen(job_.scenario)) reserve_placeholders();
+}
+
+/// One of each kind and size of matrix, in the type of the weight: autograd is handed it in place
+/// of a gradient. Layers and micro-batches share it. A matrix that Megatron-LM fuses with others
+/// has one as large as all of them.
+///   Source  TransformerEngine pytorch/module/base.py, get_dummy_wgrad; Megatron-LM
+///           tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication
+void ResidentGradients::reserve_placeholders() {
+  std::map<std::pair<models::WeightKind, std::uint64_t>, std::uint64_t> sizes;
+  for (std::uint32_t weight = 0; weight < own_.size(); ++weight) {
+    const TensorRow& row = job_.row(weight);
+    if (row.elements == 0 || !row.trainable()) continue;
+    const models::WeightTensor& tensor = job_.model.weights[weight];
+    if (products_widen(job_.scenario, tensor))
+      sizes[{tensor.kind, row.elements}] = row.weight.bytes(row.elements);
+  }
+  for (const auto& [of, bytes] : sizes)
+    placeholders_.push_back(
+        machine_.allocate_now(TierId::gpu, rank_, Bytes(bytes), Purpose::gradients));
 }
 
 std::uint64_t ResidentGradients::bytes_to_begin(std::uint32_t weight) const {
@@ -104,7 +126,7 @@ bool ResidentGradients::sums_parts_each_time(std::uint32_t weight) const {
 bool ResidentGradients::in_place(std::uint32_t weight) const {
   if (replay_) return false;
   const bool one = gradients_of_a_step(job_.scenario) == 1;
-  if (ways(weight) > 1 || widens_) return false;
+  if (ways(weight) > 1 || format(weight) != job_.row(weight).gradient_format()) return false;
   return one || (alone_ && job_.scenario.strategy.gradients.fused_accumulation &&
                  !sums_parts_each_time(weight));
 }
@@ -115,7 +137,7 @@ bool ResidentGradients::sums_locally(std::uint32_t weight) const {
 }
 
 bool ResidentGradients::reduces(std::uint32_t weight, bool last_micro) const {
-  return in_place(weight) ? last_micro : !sums_locally(weight);
+  return in_place(weight) ? last_micro && !at_end_ : !sums_locally(weight);
 }
 
 View ResidentGradients::share(std::uint32_t weight) const {
@@ -128,14 +150,43 @@ View ResidentGradients::share(std::uint32_t weight) const {
 
 /// Micro-batches add up on each rank, and ranks once a step: their order is that of the layers.
 void ResidentGradients::issue(GradientShare& share, MicroBatch micro) {
-  if (!sums_locally(share.weight)) return;
-  share.ready = keep(share, micro.first, share.ready);
+  const bool local = sums_locally(share.weight);
+  if (local) share.ready = keep(share, micro.first, share.ready);
   if (!micro.last) return;
-  share.ready = sum_over_tensor_ranks(machine_, rank_, job_, share.weight, own(share.weight),
-                                      format(share.weight), share.ready);
-  if (job_.row(share.weight).shards.ways == 1) return;
-  share.ready = sum_over_ranks(machine_, rank_, job_, share.weight, own(share.weight),
-                               format(share.weight), share.ready);
+  if (at_end_ && (local || in_place(share.weight)))
+    to_sum_.push_back(share.weight);
+  else if (local)
+    share.ready = sum(share.weight, share.ready);
+}
+
+/// Of a gradient of which this rank has all that it made of it.
+Op ResidentGradients::sum(std::uint32_t weight, const Op& after) {
+  Op summed =
+      sum_over_tensor_ranks(machine_, rank_, job_, weight, own(weight), format(weight), after);
+  if (job_.row(weight).shards.ways == 1) return summed;
+  return sum_over_ranks(machine_, rank_, job_, weight, own(weight), format(weight), summed);
+}
+
+/// All in the order in which they were made, after one kernel that divides them by the number of
+/// ranks.
+///   Source  Megatron-LM distributed/param_and_grad_buffer.py, start_grad_sync
+Task<> ResidentGradients::sum_at_end() {
+  GpuKernel divide;
+  divide.name = "divide gradients";
+  divide.work = GpuWork::scale;
+  for (const std::uint32_t weight : to_sum_) {
+    const View whole = own(weight);
+    divide.bytes += static_cast<double>(2 * whole.bytes);
+    divide.operands.emplace_back(whole, models::Access::read_write, Role::gradient,
+                                 format(weight).type, weight);
+  }
+  if (to_sum_.empty() || job_.scenario.parallel.ranks() == job_.scenario.parallel.pipeline)
+    co_return to_sum_.clear();
+  const Op divided = machine_.run(rank_, std::span<const GpuKernel>(&divide, 1));
+  std::vector<Op> summed;
+  for (const std::uint32_t weight : to_sum_) summed.push_back(sum(weight, divided));
+  to_sum_.clear();
+  for (const Op& op : summed) co_await op;
 }
 
 /// To the sum that stays here; with a replay, to the one that it is to be in.
@@ -148,15 +199,6 @@ Op ResidentGradients::keep(const GradientShare& share, bool first_micro, const A
   return kept;
 }
 
-/// A product makes the weight's gradient and adds it to the sum: what more it moves is hidden
-/// behind its arithmetic.
-///   Source  Megatron-LM tensor_parallel/layers.py, gradient_accumulation_fusion
-bool ResidentGradients::products_add(std::uint32_t weight) const {
-  const models::WeightTensor& tensor = job_.model.weights[weight];
-  return sums_locally(weight) && job_.scenario.strategy.gradients.fused_accumulation &&
-         (tensor.multiplies_in_block() || tensor.kind == models::WeightKind::lm_head);
-}
-
 Op ResidentGradients::add(const GradientShare& share, bool first, const After& after) {
   const NumberFormat sum = format(share.weight);
   const NumberFormat& computed = job_.row(share.weight).gradient_format();
@@ -164,9 +206,7 @@ Op ResidentGradients::add(const GradientShare& share, bool first, const After& a
   std::vector<TypedView> from;
   if (!first) from.push_back(into);
   from.emplace_back(share.on_gpu.part(0, computed.bytes(share.elements)), computed.type);
-  GpuKernel kernel = GradientKernels::kernel("keep gradient", GpuWork::sum, into, std::move(from));
-  kernel.fused = products_add(share.weight);
-  return kernels_.run(kernel, after);
+  return kernels_.run("keep gradient", GpuWork::sum, into, std::move(from), after);
 }
 
 /// Waits for shares that are reduced (or summed) and adds them to those that stay here.

@@ -58,6 +58,7 @@ class ResidentGradients final : public GradientSink {
   bool reduces(std::uint32_t weight, bool last_micro) const override;
   void issue(GradientShare& share, MicroBatch micro) override;
   Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
+  Task<> sum_at_end() override;
 
   /// The update has read them all.
   void end_step();
@@ -73,21 +74,24 @@ class ResidentGradients final : public GradientSink {
  private:
   bool sums_parts_each_time(std::uint32_t weight) const;
   bool sums_locally(std::uint32_t weight) const;
-  bool products_add(std::uint32_t weight) const;
+  void reserve_placeholders();
   Op keep(const GradientShare& share, bool first_micro, const After& after);
   Op add(const GradientShare& share, bool first, const After& after);
+  Op sum(std::uint32_t weight, const Op& after);
 
   Machine& machine_;
   Rank rank_;
   const Job& job_;
   GradientKernels kernels_;
   SumFormat format_;
-  bool widens_;
   bool alone_;  ///< all stay; else micro-batches add up in the order of those that leave
   ResidentBuffer buffer_;
   Replay* replay_;
-  bool in_backward_;         ///< gradients.memory
-  std::vector<Buffer> own_;  ///< by weight, with gradients.memory in_backward
+  bool at_end_;                        ///< gradients.sums
+  std::vector<std::uint32_t> to_sum_;  ///< weights, by ranks, when backward is through
+  std::vector<Buffer> placeholders_;   ///< without values, where products add to wider gradients
+  bool in_backward_;                   ///< gradients.memory
+  std::vector<Buffer> own_;            ///< by weight, with gradients.memory in_backward
 };
 
 }  // namespace spillway::strategies

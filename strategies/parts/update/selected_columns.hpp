@@ -116,6 +116,7 @@ class GradientsBesideSelected final : public GradientSink {
   void issue(GradientShare& share, MicroBatch micro) override;
   Task<> take(std::vector<GradientShare> shares, LayerGradients layer, MicroBatch micro) override;
   bool ends_with_backward() const override { return sink_->ends_with_backward(); }
+  Task<> sum_at_end() override { return sink_->sum_at_end(); }
   Task<> settle(std::uint64_t bytes) override { return sink_->settle(bytes); }
 
  private:

@@ -86,6 +86,22 @@ TEST(TrainingWithMainGradients, EndsWhereTheReferenceDoes) {
        {"strategy.gradients.main_gradients=true", "strategy.gradients.accumulation=fp32",
         "parallel.data=2", "parallel.zero_stage=1", "training.gradient_accumulation=2"},
        2},
+      {"main_by_layer",
+       "resident",
+       {"strategy.gradients.main_gradients=true", "strategy.gradients.accumulation=fp32",
+        "strategy.gradients.sums=by_layer", "parallel.data=2", "training.gradient_accumulation=2"},
+       2},
+      {"main_by_kernels",
+       "resident",
+       {"strategy.gradients.main_gradients=true", "strategy.gradients.accumulation=fp32",
+        "strategy.gradients.fused_accumulation=false", "parallel.data=2",
+        "training.gradient_accumulation=2"},
+       2},
+      {"at_end",
+       "resident",
+       {"strategy.gradients.sums=at_end", "parallel.data=2", "parallel.zero_stage=0",
+        "training.gradient_accumulation=2"},
+       2},
   };
   for (const Way& way : ways) expect_the_reference(way);
 }

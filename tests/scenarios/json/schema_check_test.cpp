@@ -27,7 +27,7 @@ TEST(SchemaCheck, OffersTheNearestKeyForAnUnknownOne) {
       "s.json:1:16: gradients.xyz: no such key; known: accumulation, collective, convert, d2h, "
       "flush_tail, "
       "fused_accumulation, init_copy, lands, main_gradients, memory, norm, overlap, pinned, "
-      "policy, reduce_bucket, slabs, staging_buffer");
+      "policy, reduce_bucket, slabs, staging_buffer, sums");
 }
 
 TEST(SchemaCheck, DoesNotOfferKeysThatAreReadForOldFilesOnly) {

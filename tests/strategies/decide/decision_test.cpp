@@ -120,15 +120,12 @@ void add_nulls(const json& value, const json::json_pointer& path,
 }
 
 /// Some value of each knob that may be left open.
-const std::map<std::string, json> other_values = {{"/activations/swap_bytes", "1 MB"},
-                                                  {"/gradients/lands", "states"},
-                                                  {"/gradients/pinned", "exact"},
-                                                  {"/optimizer/buffers", 7},
-                                                  {"/gradients/collective", "all_reduce"},
-                                                  {"/optimizer/host_cache", "1 GiB"},
-                                                  {"/weights/buffer_count", 3},
-                                                  {"/weights/buffer_size", "5 params"},
-                                                  {"/weights/pinned", "exact"}};
+const std::map<std::string, json> other_values = {
+    {"/activations/swap_bytes", "1 MB"},     {"/gradients/lands", "states"},
+    {"/gradients/pinned", "exact"},          {"/optimizer/buffers", 7},
+    {"/gradients/collective", "all_reduce"}, {"/gradients/sums", "at_end"},
+    {"/optimizer/host_cache", "1 GiB"},      {"/weights/buffer_count", 3},
+    {"/weights/buffer_size", "5 params"},    {"/weights/pinned", "exact"}};
 
 /// A knob is null where no value of it changes the run, or where times decide that the run
 /// measures: the decision then has what the first steps do.

@@ -170,6 +170,7 @@ constexpr Breaks of_gradients_and_weights[] = {
      }},
     {"zero_infinity", [](Scenario& s) { s.strategy.gradients.d2h = CopyMemory::typed; }},
     {"zero_offload", [](Scenario& s) { s.strategy.gradients.main_gradients = true; }},
+    {"zero_offload", [](Scenario& s) { s.strategy.gradients.sums = GradientSums::at_end; }},
     {"memascend", [](Scenario& s) { s.strategy.weights.h2d = WeightCopy::typed; }},
     {"resident", [](Scenario& s) { s.strategy.weights.pool = PoolKind::pages; }},
     {"resident", [](Scenario& s) { s.strategy.weights.pool = PoolKind::adaptive; }},

@@ -68,6 +68,7 @@ std::vector<PartChoice> parts_of_strategy() {
       named<CopyMemory>("strategy.gradients.d2h"),
       {"strategy.gradients.main_gradients", either()},
       named<GradientNorm>("strategy.gradients.norm"),
+      named<GradientSums>("strategy.gradients.sums"),
       named<WeightCopy>("strategy.weights.h2d"),
       {"strategy.gradients.overlap", either()},
       {"strategy.gradients.flush_tail", {"1 GiB"}},

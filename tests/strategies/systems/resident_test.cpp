@@ -41,11 +41,52 @@ TEST(Resident, MainGradientsTakeFourBytesWithOneMicroBatchToo) {
   const auto gradients = [](const description::Scenario& of) {
     return at_peak(count(of).result.gpu, "gradients");
   };
-  // beside them those of the layers in flight, as they are computed
+  // beside them those of norms, biases and embeddings of the layers in flight, as they are computed
   EXPECT_GE(gradients(scenario), padded(model, 4, 4096));
   EXPECT_GT(gradients(scenario), 19 * gradients(example("gpt2_resident")) / 10);
   EXPECT_EQ(gradients(example("gpt2_resident", {"strategy.gradients.accumulation=fp32"})),
             gradients(example("gpt2_resident")));
+}
+
+// Products add to them: no layer's matrices have gradients of 16 bits, but each kind of matrix a
+// tensor without values, of 2 h^2 bytes for one of h x h. A block of GPT-2 has h x 3h, h x h,
+// h x 4h and 4h x h.
+TEST(Resident, ProductsThatAddToMainGradientsKeepOnePlaceholderForEachKindOfMatrix) {
+  const Overrides wide{"strategy.gradients.accumulation=fp32",
+                       "strategy.gradients.main_gradients=true"};
+  const auto at_init = [](const description::Scenario& of) {
+    std::vector<std::uint64_t> bytes;
+    for (const result::PeakEntry& entry : count(of).result.gpu.entries)
+      if (entry.purpose == "gradients" && entry.phase == "init")
+        bytes.insert(bytes.end(), entry.count, entry.asked_bytes);
+    std::sort(bytes.begin(), bytes.end());
+    return bytes;
+  };
+  const std::uint64_t square = 2 * 768 * 768;
+  std::vector<std::uint64_t> all = at_init(example("gpt2_resident", wide));
+  ASSERT_EQ(all.size(), 5u);
+  all.pop_back();  // the main gradients
+  EXPECT_EQ(all, (std::vector<std::uint64_t>{square, 3 * square, 4 * square, 4 * square}));
+  Overrides by_kernels = wide;
+  by_kernels.emplace_back("strategy.gradients.fused_accumulation=false");
+  EXPECT_EQ(at_init(example("gpt2_resident", by_kernels)).size(), 1u);
+}
+
+// Two ranks send half of 4 bytes a parameter twice to each other: what they do beside backward by
+// layer waits behind it at the end, after a kernel that divides it.
+TEST(Resident, SumsAtTheEndWaitForBackwardAndTakeNoMoreMemory) {
+  const auto summed = [](const std::string& when) {
+    return simulate(
+        example("gpt2_resident",
+                {"machine=h100_8gpu", "parallel.data=2", "strategy.gradients.accumulation=fp32",
+                 "strategy.gradients.main_gradients=true", "strategy.gradients.sums=" + when}));
+  };
+  const result::Result end = summed("at_end"), layer = summed("by_layer"), open = summed("auto");
+  EXPECT_EQ(open.step_time_s, end.step_time_s);
+  EXPECT_EQ(end.gpu.total, layer.gpu.total);
+  const double link = 4.0 * 124'439'808 / 450e9;  // of NVLink, each way
+  EXPECT_GT(end.backward_s, layer.backward_s + 0.5 * link);
+  EXPECT_LT(end.backward_s, layer.backward_s + 4 * link);
 }
 
 // Six bytes for each parameter of a sub-group: gradients of two and copies of four.
