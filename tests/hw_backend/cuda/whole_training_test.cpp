@@ -196,6 +196,17 @@ TEST(OnCuda, OtherTrainingsEndAsResidentOnesDo) {
   }
 }
 
+/// Products in 16 bits that write, and add to, gradients in fp32.
+TEST(OnCuda, TrainingWithMainGradientsEndsAsResidentTrainingDoes) {
+  const DevicesUnderTest devices = devices_under_test();
+  if (!devices.make) GTEST_SKIP() << "SKIP " << devices.why_none;
+  LONG_TEST_OF(devices);
+  const Overrides wide{"training.sequence=8", "training.gradient_accumulation=2",
+                       "strategy.gradients.main_gradients=true",
+                       "strategy.gradients.accumulation=fp32"};
+  expect_the_reference(devices, small_training("resident", wide, {.blocks = 1}));
+}
+
 /// Latents, and experts by sigmoids.
 TEST(OnCuda, TrainingOfLatentsEndsAsResidentTrainingDoes) {
   const DevicesUnderTest devices = devices_under_test();
