@@ -94,7 +94,7 @@ void price_anew(const PriceOptions& options, scenarios::LocatedJson& base) {
 
 void warn_of_prices(const description::MachineFile& machine) {
   static std::set<std::string> said;  // a comparison has one machine many times
-  for (const std::string& warning : scenarios::priced_as_smaller_parts(machine))
+  for (const std::string& warning : scenarios::doubts_of_price(machine))
     if (said.insert(warning).second) warn(warning);
 }
 

@@ -146,8 +146,9 @@ std::optional<Answer> amplification(const Result& r) {
 }
 
 std::optional<Answer> written_a_day(const Result& r) {
-  if (!r.feasible() || !r.wear) return std::nullopt;
-  return answer(r.wear->write_bytes_per_day, Quantity::bytes);
+  if (!r.feasible() || r.step_time_s <= 0) return std::nullopt;
+  constexpr double day_s = 86400;
+  return answer(static_cast<double>(r.io.ssd_write) * day_s / r.step_time_s, Quantity::bytes);
 }
 
 std::optional<Answer> worn_off(const Result& r) {

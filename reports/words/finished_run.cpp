@@ -29,7 +29,8 @@ Text drives_text(const Result& r) {
   Text text = filled("{} written", {view::bytes(drives.written_bytes)});
   if (drives.placed_bytes > 0)
     text += filled(" ({} before the first step)", {view::bytes(drives.placed_bytes)});
-  if (!drives.warranties) return text;
+  if (!drives.warranties)
+    return text + filled(" on {}, whose rating is not known", {drives.storage});
   const double rating = r.wear->rated_write_bytes / static_cast<double>(r.wear->drives);
   const double ratings = drives.written_bytes / rating;
   if (ratings >= smallest_share)
@@ -53,6 +54,8 @@ Text bought_text(const Result& r) {
   if (!usd.box) return "-";
   Text text = money(*usd.box + usd.energy.value_or(0) + usd.replacements.value_or(0));
   if (replaces(r) && !usd.replacements) text += ", without the drives used up";
+  if (r.run->drives && !r.run->drives->warranties)
+    text += filled(", without those of {} that may be used up", {r.run->drives->storage});
   return text;
 }
 

@@ -206,8 +206,25 @@ std::string priced_as_smaller(const Part* part, const char* size, Bytes asked, d
 
 }  // namespace
 
-std::vector<std::string> priced_as_smaller_parts(const description::MachineFile& machine) {
+namespace {
+/// Drives without a price in a box whose cards have one, unless its file says why. A whole server's
+/// price has its drives.
+std::vector<std::string> unpriced_drives(const description::MachineFile& machine) {
   std::vector<std::string> sentences;
+  const auto& usd = machine.prices_usd;
+  if (!usd || usd->gpu == 0 || machine.sources.contains("prices_usd.ssd")) return sentences;
+  for (const description::StorageSpec& storage : machine.storage)
+    if (storage.kind == description::StorageKind::ssd && storage.price_usd.value_or(usd->ssd) == 0)
+      sentences.push_back(fmt::format(
+          "machine.storage.{0}: its drives have no price, and the box's is without them; "
+          "--set machine.storage.{0}.price_usd=DOLLARS says what one costs",
+          storage.name));
+  return sentences;
+}
+}  // namespace
+
+std::vector<std::string> doubts_of_price(const description::MachineFile& machine) {
+  std::vector<std::string> sentences = unpriced_drives(machine);
   if (machine.bought.empty()) return sentences;
   const PriceList& catalogue = part_catalogue();
   const auto add = [&](std::string sentence, const std::string& hint) {

@@ -21,9 +21,9 @@ std::vector<description::Complaint> implausible(const description::Scenario& sce
 /// Of a machine alone; paths are of a scenario: "machine.gpu.memory".
 std::vector<description::Complaint> implausible(const description::MachineFile& machine);
 
-/// Cards and drives that were made larger than the parts that they were bought as: their prices
-/// are still those of the parts. A sentence each.
-std::vector<std::string> priced_as_smaller_parts(const description::MachineFile& machine);
+/// Cards and drives that were made larger than the parts that they were bought as, whose prices are
+/// still those of the parts, and drives without one in a box whose cards have theirs. A sentence each.
+std::vector<std::string> doubts_of_price(const description::MachineFile& machine);
 
 /// The most that is not refused of a count, by the path of its knob ("machine.storage.NAME.count").
 ///   Result  absent: its schema alone bounds it

@@ -79,9 +79,13 @@ std::string why_it_may_slow_down(const description::StorageSpec& storage) {
   return "it is rated as a consumer drive and has no slc_cache";
 }
 
+/// One whose rating nobody knows comes before others whose drives take less than its.
 bool sooner(const result::Wear& one, const result::Wear& other) {
-  return one.lifetime_years &&
-         (!other.lifetime_years || *one.lifetime_years < *other.lifetime_years);
+  if (one.lifetime_years && other.lifetime_years)
+    return *one.lifetime_years < *other.lifetime_years;
+  const double takes = one.write_bytes_per_day_per_drive;
+  const double others = other.write_bytes_per_day_per_drive;
+  return one.lifetime_years ? takes > others : takes > 0 && takes >= others;
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ struct StepWrites {
       {};  ///< at most, parallel to machine.storage; empty: nothing stays
 };
 
-/// Wear of the storage that wears out first; the price of what all of them lose.
+/// Wear of the storage that wears out first; of those without a rating one whose drives take more
+/// than any other's, as nobody knows how long it lasts. And the price of what all of them lose.
 ///   Result  absent when the machine has no drive
 std::optional<result::Wear> wear_of(const description::MachineFile& machine,
                                     const StepWrites& step);

@@ -87,7 +87,7 @@ TEST(Plausible, TakesTheLargestAndTheSmallestThatExist) {
 std::vector<std::string> warned_of(const std::vector<std::string>& overrides) {
   const nlohmann::json plain = {
       {"model", "gpt2"}, {"machine", "gaming_4090"}, {"strategy", {{"system", "zero_infinity"}}}};
-  return priced_as_smaller_parts(read_scenario(plain, overrides, test_systems()).scenario.machine);
+  return doubts_of_price(read_scenario(plain, overrides, test_systems()).scenario.machine);
 }
 
 TEST(Plausible, WarnsOfPricesOfSmallerParts) {
@@ -110,6 +110,24 @@ TEST(Plausible, WarnsOfPricesOfSmallerParts) {
   // as `nvme id-ctrl` and smartctl count a drive of 2 TB
   EXPECT_THAT(warned_of({"machine.storage[0].capacity=2000398934016 B"}),
               ::testing::Not(has("price")));
+}
+
+TEST(Plausible, WarnsOfDrivesWithoutAPriceInABoxThatHasOne) {
+  const auto of_drives = [](const std::string& more) {
+    const nlohmann::json drives = nlohmann::json::parse(
+        R"([{"name": "nvme", "kind": "ssd", "read": "7 GB/s", "write": "6 GB/s",
+             "capacity": "2 TB")" +
+        more + "}]");
+    const nlohmann::json scenario = {
+        {"model", "gpt2"},
+        {"machine", {{"name", "mine"}, {"extends", "gaming_4090"}, {"storage", drives}}},
+        {"strategy", {{"system", "zero_infinity"}}}};
+    return doubts_of_price(read_scenario(scenario, {}, test_systems()).scenario.machine);
+  };
+  EXPECT_THAT(of_drives(""), ::testing::ElementsAre(HasSubstr(
+                                 "machine.storage.nvme: its drives have no price, and the box's is "
+                                 "without them; --set machine.storage.nvme.price_usd=DOLLARS")));
+  EXPECT_THAT(of_drives(R"(, "price_usd": 150)"), ::testing::IsEmpty());
 }
 
 }  // namespace

@@ -123,6 +123,22 @@ TEST(Endurance, TheStorageThatWearsOutFirstIsReported) {
   EXPECT_EQ(wear_of(machine, writing({20, 10}))->storage, "second");
 }
 
+TEST(Endurance, OfDrivesWithoutARatingThatTakeMostNobodyKnowsHowLongTheyLast) {
+  description::MachineFile machine = ssdtrain();
+  machine.storage.push_back(machine.storage[0]);
+  machine.storage[1].name = "unrated";
+  machine.storage[1].endurance.reset();
+  for (const std::uint64_t more : {10, 20}) {  // or as much
+    const result::Wear wear = *wear_of(machine, writing({10, more}));
+    EXPECT_EQ(wear.storage, "unrated");
+    EXPECT_FALSE(wear.lifetime_years || wear.usd_per_million_tokens);
+  }
+  EXPECT_EQ(wear_of(machine, writing({10, 5}))->storage, "nvme");
+  EXPECT_EQ(wear_of(machine, writing({0, 0}))->storage, "nvme");
+  machine.storage[1].count *= 4;  // each of them less
+  EXPECT_EQ(wear_of(machine, writing({10, 20}))->storage, "nvme");
+}
+
 TEST(Endurance, EachNodeThatWritesWearsOffItsOwnDrives) {
   StepWrites step = writing({6'050'000'000});
   step.nodes = 8;
