@@ -308,8 +308,7 @@ FitAnswer fit(const explore::Backend& asked, const FitQuestion& question) {
     add_note_of_experts(candidates.front().scenario, answer.notes);
   }
   add_note_of_cpu(candidates.front().scenario, answer.notes);
-  for (const std::string& note :
-       scenarios::doubts_of_price(candidates.front().scenario.machine))
+  for (const std::string& note : scenarios::doubts_of_price(candidates.front().scenario.machine))
     answer.notes.emplace_back(note);
   if (text::Text trainer = scenarios::assumed_of_trainer(candidates.front().scenario);
       !trainer.empty())

@@ -22,7 +22,8 @@ std::vector<description::Complaint> implausible(const description::Scenario& sce
 std::vector<description::Complaint> implausible(const description::MachineFile& machine);
 
 /// Cards and drives that were made larger than the parts that they were bought as, whose prices are
-/// still those of the parts, and drives without one in a box whose cards have theirs. A sentence each.
+/// still those of the parts, and drives without a price in a box whose cards have one. A sentence
+/// each.
 std::vector<std::string> doubts_of_price(const description::MachineFile& machine);
 
 /// The most that is not refused of a count, by the path of its knob ("machine.storage.NAME.count").
