@@ -47,9 +47,17 @@ struct ExploreVerbOptions {
   std::string mpirun;
 };
 
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
 /// What a script for sbatch has to know.
 SlurmJob job_of(const ExploreVerbOptions& options) {
-  SlurmJob job{options.space, options.database, options.slurm, options.jobs, options.srun, {}};
+  SlurmJob job{own_program(),
+               options.space,
+               options.database,
+               options.slurm,
+               options.jobs,
+               options.srun,
+               {}};
   if (options.simulate_all) job.more.emplace_back("--simulate-all");
   const auto add = [&job](const char* option, std::string value) {
     job.more.insert(job.more.end(), {option, std::move(value)});
@@ -189,8 +197,7 @@ void count(const explore::Points& points, const ExploreVerbOptions& options) {
 /// On other machines; none: here.
 std::vector<explore::WorkerPlace> workers_of(const ExploreVerbOptions& options) {
   if (!options.srun && options.mpirun.empty()) return {};
-  const explore::ClusterJob job{std::filesystem::read_symlink("/proc/self/exe").string(),
-                                jobs_of(options), options.limit_s};
+  const explore::ClusterJob job{own_program(), jobs_of(options), options.limit_s};
   return options.srun ? explore::slurm_workers(job) : explore::mpirun_workers(job, options.mpirun);
 }
 

@@ -13,14 +13,15 @@ constexpr std::size_t usual_jobs = 16;
 }  // namespace
 
 std::string slurm_script(const SlurmJob& job) {
-  const std::string space = description::shell_quoted(job.space),
+  const std::string program = description::shell_word(job.program),
+                    space = description::shell_quoted(job.space),
                     database = description::shell_quoted(job.database);
   std::string more;
   for (const std::string& word : job.more) more += " " + description::shell_word(word);
   const std::string head =
       fmt::format("#!/bin/bash\n#SBATCH --job-name=spillway-explore\n#SBATCH --cpus-per-task={}\n",
                   job.jobs ? job.jobs : usual_jobs);
-  const std::string again = fmt::format("spillway explore {} --db {}", space, database);
+  const std::string again = fmt::format("{} explore {} --db {}", program, space, database);
   if (job.srun)
     return head + fmt::format(
                       "#SBATCH --nodes={nodes}\n"
@@ -34,12 +35,13 @@ std::string slurm_script(const SlurmJob& job) {
   return head + fmt::format(
                     "#SBATCH --array=0-{last}\n"
                     "# When all have ended, whether they finished or not:\n"
-                    "#   spillway explore merge {database} {database}.[0-9]*\n"
+                    "#   {program} explore merge {database} {database}.[0-9]*\n"
                     "#   {again}{more}\n"
                     "exec {again}.$SLURM_ARRAY_TASK_ID{more} "
                     "--shard $SLURM_ARRAY_TASK_ID/{parts} --jobs $SLURM_CPUS_PER_TASK\n",
                     fmt::arg("last", job.parts - 1), fmt::arg("database", database),
-                    fmt::arg("again", again), fmt::arg("more", more), fmt::arg("parts", job.parts));
+                    fmt::arg("again", again), fmt::arg("more", more), fmt::arg("parts", job.parts),
+                    fmt::arg("program", program));
 }
 
 }  // namespace spillway::cli

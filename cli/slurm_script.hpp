@@ -8,6 +8,7 @@ namespace spillway::cli {
 
 /// An exploration on a cluster.
 struct SlurmJob {
+  std::string program;            ///< with the path under which all nodes see it
   std::string space, database;    ///< files that all nodes see under these names
   std::uint64_t parts = 1;        ///< jobs of an array, or nodes of one job
   std::size_t jobs = 0;           ///< simulations at a time of each; 0: 16

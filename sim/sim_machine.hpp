@@ -28,7 +28,7 @@ struct SimOperation : strategies::Operation {
   std::vector<PlannedTransfer> later;  ///< follow once those in flight have ended
   std::vector<SlcCache*> caches;       ///< it keeps them from emptying, its latency included
   std::vector<int*> counted;           ///< its transfers are among these
-  bool team = false;                   ///< it is a kernel of its rank\'s team, and counted
+  bool team = false;                   ///< it is a kernel of its rank's team, and counted
   double stretch = 1;                  ///< of its duration, by run.jitter
   std::size_t slot = 0;                ///< where it stands among those in flight
   double behind_s = 0;  ///< what kernels of its GPU's other stream have taken from its own

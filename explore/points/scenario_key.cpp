@@ -5,6 +5,10 @@
 
 namespace spillway::explore {
 
+std::uint64_t shard_of(std::uint64_t number, std::uint64_t shards) {
+  return shards == 1 ? 0 : XXH3_64bits(&number, sizeof number) % shards;
+}
+
 std::string key_of(const std::string& text) {
   const XXH128_hash_t hash =
       XXH3_128bits_withSeed(text.data(), text.size(), static_cast<XXH64_hash_t>(model_version));

@@ -132,7 +132,7 @@ class Explorer {
 
   /// Looks at a point and, now and then, at the clock. False when time is over.
   bool meet(const Coordinates& at) {
-    if (points_.number(at) % options_.shards != options_.shard) return true;
+    if (shard_of(points_.number(at), options_.shards) != options_.shard) return true;
     if (++counts_.points % look_every == 0) {
       report();
       cut_ = over();

@@ -28,7 +28,7 @@ struct ExploreOptions {
   Search search = Search::exhaustive;
   std::uint64_t seed = 1;               ///< of the other two
   std::uint64_t samples = 1024;         ///< that the other two look at
-  std::uint64_t shard = 0, shards = 1;  ///< only points whose number leaves `shard`
+  std::uint64_t shard = 0, shards = 1;  ///< only points of that share
   std::uint64_t points = 0;             ///< that it looks at, for who watches; 0: all there are
   /// Where simulations run, `jobs` at a time in each; none: on this machine.
   std::vector<WorkerPlace> workers = {};

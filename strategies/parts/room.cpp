@@ -85,8 +85,7 @@ Task<> Room::temporaries(TemporaryBytes room) {
 
 std::uint64_t Room::left_by(std::uint32_t layer) const {
   if (layer == 0) return 0;
-  const LayerPlan& below = job_.plans.layers[layer - 1];
-  return below.weight_bytes + below.gradient_bytes;
+  return fetches_.gpu_bytes(layer - 1) + gradients_.gpu_bytes(layer - 1);
 }
 
 void Room::call_back_below(std::uint32_t layer) {

@@ -7,6 +7,7 @@
 namespace spillway::e2e {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 /// 96 points, none of which is pruned.
@@ -134,8 +135,11 @@ TEST_F(ManyWorkers, GetAScriptForSlurm) {
   const Ended job = shell(place_, command + "--srun");
   EXPECT_THAT(job.out, HasSubstr("#SBATCH --nodes=8\n"));
   EXPECT_THAT(job.out, HasSubstr("--samples 64 --srun --jobs $SLURM_CPUS_PER_TASK"));
-  for (const Ended& script : {array, job})
+  for (const Ended& script : {array, job}) {
+    // the program that wrote it, as a batch job has another PATH
+    EXPECT_THAT(script.out, ContainsRegex("exec /[^ ]*/spillway explore "));
     EXPECT_EQ(shell(place_, "bash -n", script.out).exit, 0) << script.out;
+  }
 }
 
 }  // namespace

@@ -18,8 +18,14 @@ std::uint64_t SavedByPlan::kept_for_passes(std::uint32_t layer) const {
   std::uint64_t most = 0;
   for (std::uint32_t below = 0; below < layer; ++below) {
     const TemporaryBytes temporaries = temporary_bytes(plan(below), true);
-    std::uint64_t bytes = temporaries.transient + temporaries.scratch + plan(below).weight_bytes +
-                          plan(below).gradient_bytes;
+    std::uint64_t bytes = machine_.gpu_charge(temporaries.transient) +
+                          machine_.gpu_charge(temporaries.scratch) +
+                          machine_.gpu_charge(plan(below).gradient_bytes);
+    for (const LayerWeight& slot : plan(below).weights) {
+      const TensorRow& row = job_.row(slot.weight);
+      const bool stays = row.whole && row.home == description::Home::gpu;
+      if (!stays) bytes += machine_.gpu_charge(slot.share_bytes * row.shards.weight_ways());
+    }
     for (const std::uint32_t i : plan(below).produced_backward)
       bytes += machine_.gpu_charge(job_.plans.hidden[i].bytes);
     most = std::max(most, bytes);

@@ -75,8 +75,8 @@ void StatePaths::end_step() {
                               write.sum / static_cast<double>(write.count));
     changed = true;
   }
-  // the order goes on over the steps: begun anew, it could give one path the large sub-groups
-  // always
+  // the order begins anew only with other bandwidths: begun with each step, it could give one path
+  // the large sub-groups always
   if (changed && paths_.size() > 1) share_out();
 }
 

@@ -55,6 +55,8 @@ std::uint64_t LayerFetches::missing_bytes(std::uint32_t layer) {
   return fetches_[layer].done() ? 0 : weights_.gpu_bytes(layer);
 }
 
+std::uint64_t LayerFetches::gpu_bytes(std::uint32_t layer) { return weights_.gpu_bytes(layer); }
+
 Task<GatheredWeights> LayerFetches::arrive(std::uint32_t layer) {
   weights_.demand(layer);
   fetch(layer);

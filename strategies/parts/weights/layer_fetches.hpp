@@ -32,6 +32,8 @@ class LayerFetches {
   /// GPU memory that the layer's weights still take; 0 where they come in their turn only, or are
   /// on their way.
   std::uint64_t missing_bytes(std::uint32_t layer);
+  /// GPU memory that those of the layer's weights take which are not always there.
+  std::uint64_t gpu_bytes(std::uint32_t layer);
   /// It is the layer's turn: its weights.
   ///   Throws  OutOfMemory
   Task<GatheredWeights> arrive(std::uint32_t layer);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "explore/points/scenario_key.hpp"
 #include "tests/explore/spaces.hpp"
 #include "tests/scenarios/complaints.hpp"
 
@@ -115,6 +116,22 @@ TEST(Points, AreAtMostTwoToThe62) {
   const auto space = files().space(space_over(axes));
   EXPECT_NE(scenarios::complaints_of([&] { Points{space}; }).find("more than 2^62 points"),
             std::string::npos);
+}
+
+TEST(Points, OfAShardHaveAllValuesOfAnAxisThatHasAsManyAsThereAreShards) {
+  constexpr std::uint64_t shards = 8;
+  std::vector<std::set<std::uint64_t>> values(shards);
+  std::vector<std::uint64_t> points(shards);
+  for (std::uint64_t number = 0; number < 100 * shards; ++number) {
+    const std::uint64_t shard = shard_of(number, shards);
+    ++points[shard];
+    values[shard].insert(number % shards);  // of the last axis
+  }
+  for (std::uint64_t shard = 0; shard < shards; ++shard) {
+    EXPECT_EQ(values[shard].size(), shards);
+    EXPECT_NEAR(static_cast<double>(points[shard]), 100, 40);  // four standard deviations
+  }
+  EXPECT_EQ(shard_of(7, 1), 0u);
 }
 
 }  // namespace

@@ -44,8 +44,10 @@ TEST(Catalogue, DefaultsBearTheirNameAndSurviveJson) {
 
 TEST(Catalogue, EverySystemSaysWhatItIsAndFromWhere) {
   for (const System& system : catalogue()) {
-    EXPECT_GT(std::string(system.summary).size(), 10u);
-    EXPECT_GT(std::string(system.source).size(), 10u);
+    EXPECT_THAT(system.summary, ::testing::MatchesRegex("[A-Za-z0-9].*[^.]")) << system.name;
+    // where it stands: a venue and a year, an archive's number or the code
+    EXPECT_THAT(system.source, ::testing::ContainsRegex("'[0-9][0-9]|arXiv|see its section"))
+        << system.name;
   }
 }
 
