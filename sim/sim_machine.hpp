@@ -42,7 +42,7 @@ struct SimOperation : strategies::Operation {
 ///          bytes out
 ///   One    lives in a process at a time
 ///   Fold   of equals, one is simulated (ranks_are_alike, micro_batches_may_repeat). A rank has its
-///          part of what all share; the books count all of them. Where that would not be what all
+///          part of what all share; the ledger counts all of them. Where that would not be what all
 ///          of them do, the run ends and says so (Machine::unlike)
 class SimMachine final : public strategies::Machine, private Listener {
  public:

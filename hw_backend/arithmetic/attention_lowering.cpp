@@ -146,12 +146,13 @@ void materialized_backward(const Call& call, const AttentionShape& shape, Operan
   const Operand weights = drops ? operands.take() : softmax;
   const Operand query_gradient = operands.take(), key_gradient = operands.take();
   const Operand value_gradient = operands.take();
-  const Output slopes{call.workspace, softmax.type, false};
-  const Output scores = from(slopes, softmax.elements);
-  to_scores(call, shape, values_in(shape, y), values_in(shape, value), slopes, 1);
+  const Output score_gradients{call.workspace, softmax.type, false};
+  const Output scores = from(score_gradients, softmax.elements);
+  to_scores(call, shape, values_in(shape, y), values_in(shape, value), score_gradients, 1);
   if (drops)
-    call.device.drop_backward(shape.dropout, softmax.elements, slopes.read(), mask.mask(), slopes);
-  call.device.softmax_backward(softmax_of(shape), slopes.read(), softmax.read(), scores);
+    call.device.drop_backward(shape.dropout, softmax.elements, score_gradients.read(), mask.mask(),
+                              score_gradients);
+  call.device.softmax_backward(softmax_of(shape), score_gradients.read(), softmax.read(), scores);
   from_scores(call, shape, scores.read(), keys_in(shape, key), query_gradient.write(), shape.scale);
   to_keys(call, shape, scores.read(), keys_in(shape, query), key_gradient.write(), shape.scale);
   to_keys(call, shape, weights.read(), values_in(shape, y), value_gradient.write(), 1);

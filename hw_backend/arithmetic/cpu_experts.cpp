@@ -31,7 +31,7 @@ class Experts {
     parts_ = take(next, width);
     next = of.works;
     copies_ = take(next, width);
-    slopes_ = take(next, a.expert_ffn);
+    inner_gradients_ = take(next, a.expert_ffn);
     for (const std::uint32_t weight : lowering().model->layers[of.operation->layer].weights)
       if (lowering().model->weights[weight].routed) matrices_.push_back(weight);
   }
@@ -75,17 +75,18 @@ class Experts {
     call_.device.gather_backward(routing_, copies_.width, gradient.read(), all(parts_).read(),
                                  shares_gradient.floats());
     each([this](const Call& call, std::uint32_t expert) {
-      const Operand up = of(up_, expert), slopes = of(slopes_, expert);
+      const Operand up = of(up_, expert), inner_gradient = of(inner_gradients_, expert);
       Operand copies = of(copies_, expert);
-      multiply_back(call, matrix(WeightKind::ffn_down, expert), {copies}, slopes);
+      multiply_back(call, matrix(WeightKind::ffn_down, expert), {copies}, inner_gradient);
       if (!gate_.data) {
-        call.device.activate_backward(activation(), up.elements, slopes.read(), up.read(),
+        call.device.activate_backward(activation(), up.elements, inner_gradient.read(), up.read(),
                                       up.replace());
         return multiply_back(call, matrix(WeightKind::ffn_up, expert), {up}, copies);
       }
       const Operand gate = of(gate_, expert);
-      call.device.gated_product_backward({activation(), up.elements}, slopes.read(), gate.read(),
-                                         up.read(), Input(), gate.replace(), up.replace());
+      call.device.gated_product_backward({activation(), up.elements}, inner_gradient.read(),
+                                         gate.read(), up.read(), Input(), gate.replace(),
+                                         up.replace());
       if (!has(WeightKind::ffn_gate))
         return multiply_back(call, matrix(WeightKind::ffn_up, expert), {gate, up}, copies);
       multiply_back(call, matrix(WeightKind::ffn_up, expert), {up}, copies);
@@ -157,7 +158,7 @@ class Experts {
   const Routing routing_;
   std::vector<std::uint32_t> matrices_;
   CopiesOfTokens gate_, up_, inner_, parts_;  ///< kept; without gates no `gate_`
-  CopiesOfTokens copies_, slopes_;            ///< of the inputs, then their gradients; of `inner_`
+  CopiesOfTokens copies_, inner_gradients_;   ///< of the inputs, then their gradients; of `inner_`
 };
 
 }  // namespace

@@ -122,8 +122,8 @@ struct Slopes {
 
 // P = softmax, M = mask / keep, dP = M (dO V^T), D = rows of dO O, dS = P (dP - D) scale:
 // dQ = dS K, dK = dS^T Q, dV = (P M)^T dO
-void to_slopes(const AttentionShape& shape, const Queries& q, const float* log_sum_exp,
-               const Slopes& at) {
+void to_score_gradients(const AttentionShape& shape, const Queries& q, const float* log_sum_exp,
+                        const Slopes& at) {
   const std::uint64_t v = shape.value_elements();
   const float keep = shape.dropout.scale();
   for (std::uint64_t row = 0; row < q.rows; ++row) {
@@ -141,10 +141,10 @@ void to_slopes(const AttentionShape& shape, const Queries& q, const float* log_s
         kept[key] = keeps ? kept[key] * keep : 0.0f;
         ds[key] = keeps ? ds[key] * keep : 0.0f;
       });
-    const float along = sum_of(v, [&](std::size_t i) {
+    const float row_dot = sum_of(v, [&](std::size_t i) {
       return at.output_gradients[row * v + i] * at.outputs[row * v + i];
     });
-    for (std::uint64_t i = 0; i < q.keys; ++i) ds[i] = p[i] * (ds[i] - along) * shape.scale;
+    for (std::uint64_t i = 0; i < q.keys; ++i) ds[i] = p[i] * (ds[i] - row_dot) * shape.scale;
   }
 }
 
@@ -156,7 +156,7 @@ void HostPrimitives::attention_backward(const AttentionShape& shape,
   const std::uint64_t v = shape.value_elements(), heads = shape.heads, kv = shape.kv_heads;
   const std::uint64_t block = query_block * std::max(d, v), square = query_block * s;
   const auto [keys, values, key_sums, value_sums, queries, gradients, outputs, softmax, dropped,
-              slopes] =
+              score_gradients] =
       scratch_.take<10>({s * d, s * v, s * d, s * v, block, block, block, square, square, square});
   for (std::uint64_t head = 0, sample = 0; sample < shape.samples;
        head = (head + 1) % shape.heads, sample += head == 0) {
@@ -175,11 +175,12 @@ void HostPrimitives::attention_backward(const AttentionShape& shape,
       load_rows(operands.output_gradient, first_out, heads * v, q.rows, v, gradients);
       load_rows(operands.output, first_out, heads * v, q.rows, v, outputs);
       multiply_({{queries}, {keys, true}, softmax, false, q.rows, q.keys, d});
-      multiply_({{gradients}, {values, true}, slopes, false, q.rows, q.keys, v});
-      to_slopes(shape, q, operands.log_sum_exp, {softmax, dropped, slopes, gradients, outputs});
+      multiply_({{gradients}, {values, true}, score_gradients, false, q.rows, q.keys, v});
+      to_score_gradients(shape, q, operands.log_sum_exp,
+                         {softmax, dropped, score_gradients, gradients, outputs});
       multiply_({{dropped, true}, {gradients}, value_sums, true, q.keys, v, q.rows});
-      multiply_({{slopes, true}, {queries}, key_sums, true, q.keys, d, q.rows});
-      multiply_({{slopes}, {keys}, outputs, false, q.rows, d, q.keys});
+      multiply_({{score_gradients, true}, {queries}, key_sums, true, q.keys, d, q.rows});
+      multiply_({{score_gradients}, {keys}, outputs, false, q.rows, d, q.keys});
       store_rows(outputs, operands.query_gradient, first, heads * d, q.rows, d);
     });
     if (head % group == group - 1) {
@@ -206,8 +207,8 @@ void HostPrimitives::softmax_backward(const Softmax& softmax, Input y_gradient, 
   for (std::uint64_t row = 0; row < softmax.rows; ++row) {
     const float* const dy = widen(y_gradient, row * n, n, wide_gradient);
     const float* const p = widen(y, row * n, n, wide_y);
-    const float along = sum_of(n, [&](std::size_t i) { return dy[i] * p[i]; });
-    for (std::size_t i = 0; i < n; ++i) values[i] = p[i] * (dy[i] - along);
+    const float row_dot = sum_of(n, [&](std::size_t i) { return dy[i] * p[i]; });
+    for (std::size_t i = 0; i < n; ++i) values[i] = p[i] * (dy[i] - row_dot);
     narrow(values, x_gradient, row * n, n);
   }
 }

@@ -29,7 +29,7 @@ float value_of(Activation activation, float x) {
   return x > 0 ? x : 0.0f;
 }
 
-float slope_of(Activation activation, float x) {
+float derivative_of(Activation activation, float x) {
   switch (activation) {
     case Activation::silu: {
       const float s = sigmoid(x);
@@ -64,7 +64,7 @@ void HostPrimitives::activate_backward(Activation activation, std::uint64_t coun
   map<2, 1>(count, {y_gradient, x}, {x_gradient},
             [&](std::uint64_t, std::size_t n, const auto& in, const auto& out) {
               for (std::size_t i = 0; i < n; ++i)
-                out[0][i] = in[0][i] * slope_of(activation, in[1][i]);
+                out[0][i] = in[0][i] * derivative_of(activation, in[1][i]);
             });
 }
 
@@ -86,7 +86,7 @@ void HostPrimitives::gated_product_backward(const GatedProduct& call, Input y_gr
             [&](std::uint64_t, std::size_t n, const auto& in, const auto& out) {
               for (std::size_t i = 0; i < n; ++i) {
                 const float active = in[3] ? in[3][i] : value_of(call.activation, in[1][i]);
-                out[0][i] = in[0][i] * in[2][i] * slope_of(call.activation, in[1][i]);
+                out[0][i] = in[0][i] * in[2][i] * derivative_of(call.activation, in[1][i]);
                 out[1][i] = in[0][i] * active;
               }
             });

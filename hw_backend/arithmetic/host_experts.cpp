@@ -33,7 +33,7 @@ void HostPrimitives::route_backward(const Routing& r, Input logits, const float*
   for (std::uint32_t token = 0; token < r.tokens; ++token) {
     const std::uint64_t place = std::uint64_t{token} * r.experts;
     const std::uint32_t first = r.first_copy(token);
-    const float along = sum_of(r.per_token, [&](std::size_t i) {
+    const float row_dot = sum_of(r.per_token, [&](std::size_t i) {
       const std::size_t copy = first + i * r.tokens;
       return shares[copy] * shares_gradient[copy];
     });
@@ -45,11 +45,11 @@ void HostPrimitives::route_backward(const Routing& r, Input logits, const float*
       const float sum =
           sum_of(r.experts, [&](std::size_t i) { return std::exp(row[i] - largest); });
       for (std::uint32_t i = 0; i < r.experts; ++i)
-        values[i] = std::exp(row[i] - largest) / sum * -along;
+        values[i] = std::exp(row[i] - largest) / sum * -row_dot;
     }
     for (std::uint32_t i = 0; i < r.per_token; ++i) {
       const std::uint32_t copy = first + i * r.tokens, expert = r.expert_of(copy);
-      values[expert] = shares[copy] * (shares_gradient[copy] - along);
+      values[expert] = shares[copy] * (shares_gradient[copy] - row_dot);
       if (r.of_sigmoids()) values[expert] *= 1.0f - sigmoid(row[expert]);
     }
     narrow(values, logits_gradient, place, r.experts);
@@ -111,10 +111,10 @@ void HostPrimitives::weigh_rows_backward(std::uint64_t rows, std::uint64_t width
     const float* const of_row = widen(x, row * width, width, wide);
     const float* const dy = widen(y_gradient, row * width, width, wide_gradient);
     for (std::uint64_t i = 0; i < width; ++i) values[i] = dy[i] * weight;
-    float slope =
+    float weight_gradient =
         sum_of(width, [&](std::size_t i) { return dy[i] * of_row[i]; }) * weight * (1.0f - weight);
     narrow(values, x_gradient, row * width, width);
-    narrow(&slope, weights_gradient, row, 1);
+    narrow(&weight_gradient, weights_gradient, row, 1);
   }
 }
 

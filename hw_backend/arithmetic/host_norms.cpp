@@ -53,11 +53,11 @@ void HostPrimitives::norm_backward(const Norm& norm, Input y_gradient, Input x,
       biases[i] += dy[i];
       values[i] = dy[i] * w[i];
     }
-    const float along = sum_of(n, [&](std::size_t i) { return values[i] * z[i]; }) / count;
+    const float row_dot = sum_of(n, [&](std::size_t i) { return values[i] * z[i]; }) / count;
     const float shift =
         centred ? sum_of(n, [&](std::size_t i) { return values[i]; }) / count : 0.0f;
     for (std::size_t i = 0; i < n; ++i)
-      values[i] = (values[i] - shift - z[i] * along) * inverse[row];
+      values[i] = (values[i] - shift - z[i] * row_dot) * inverse[row];
     narrow(values, x_gradient, row * n, n);
   }
   if (weight_gradient.data) narrow(weights, weight_gradient, 0, n);

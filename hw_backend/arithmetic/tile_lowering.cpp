@@ -77,15 +77,15 @@ class Tile {
     make_inner(x);
     const std::size_t last = of_.modules.size() - 1;
     if (of_.modules[last].down) pass(last, inner(), {});
-    Operand slope = of_inner(arrays_.slope);
-    back(last, {y}, inner(), grades, slope);
+    Operand activated_gradient = of_inner(arrays_.activated_gradient);
+    back(last, {y}, inner(), grades, activated_gradient);
     if (of_.gated)
-      call_.device.gated_product_backward({activation(), rows_ * of_.inner}, slope.read(),
-                                          gate().read(), up().read(), activated().read(),
-                                          gate().replace(), up().replace());
+      call_.device.gated_product_backward({activation(), rows_ * of_.inner},
+                                          activated_gradient.read(), gate().read(), up().read(),
+                                          activated().read(), gate().replace(), up().replace());
     else
-      call_.device.activate_backward(activation(), rows_ * of_.inner, slope.read(), up().read(),
-                                     up().replace());
+      call_.device.activate_backward(activation(), rows_ * of_.inner, activated_gradient.read(),
+                                     up().read(), up().replace());
     Operand sum = into;
     for (std::size_t i = 0; i < last; ++i) {
       back(i, outputs_of(i), x, grades, sum);
@@ -187,40 +187,42 @@ class Tile {
     }
   }
 
-  /// Of the gradients `slopes` of module i's outputs, those of its weights and of what it read, x.
-  void back(std::size_t i, std::vector<Operand> slopes, const Operand& x, const Grades& grades,
-            Operand into) {
+  /// The gradients of module i's weights and of what it read, x, by those of its outputs.
+  void back(std::size_t i, std::vector<Operand> output_gradients, const Operand& x,
+            const Grades& grades, Operand into) {
     const TiledModule& module = of_.modules[i];
-    if (module.magnitudes) slopes = back_through_magnitudes(i, slopes, grades);
+    if (module.magnitudes) output_gradients = back_through_magnitudes(i, output_gradients, grades);
     if (module.down) {
-      back_through_adapter(i, slopes, x, grades, into);
+      back_through_adapter(i, output_gradients, x, grades, into);
       into.add = true;
     }
-    multiply_back(with_scratch(arrays_.modules[i].wide), linear(module.matrix), slopes, into);
+    multiply_back(with_scratch(arrays_.modules[i].wide), linear(module.matrix), output_gradients,
+                  into);
     const Operand gradient = grades.gradients.of(module.matrix);
     if (!gradient.data) return;
     Linear graded{gradient, std::nullopt, rows_};
     if (module.bias) graded.bias = grades.gradients.of(*module.bias);
-    multiply_weights(call_, graded, slopes, x, grades.sums);
+    multiply_weights(call_, graded, output_gradients, x, grades.sums);
   }
 
-  void back_through_adapter(std::size_t i, const std::vector<Operand>& slopes, const Operand& x,
-                            const Grades& grades, const Operand& into) {
+  void back_through_adapter(std::size_t i, const std::vector<Operand>& output_gradients,
+                            const Operand& x, const Grades& grades, const Operand& into) {
     const TiledModule& module = of_.modules[i];
     const models::TileArrays::OfModule& at = arrays_.modules[i];
     const Call copied = with_scratch(at.copy);
     const Operand narrow = array(at.narrow, rows_ * module.rank);
-    const Operand slope = array(arrays_.narrow_gradient, rows_ * module.rank);
-    multiply_back(copied, linear(*module.up), slopes, slope);
-    multiply_weights(call_, {grades.gradients.of(module.up), std::nullopt, rows_}, slopes, narrow,
-                     grades.sums);
-    multiply_back(copied, linear(*module.down), {slope}, into);
-    multiply_weights(call_, {grades.gradients.of(module.down), std::nullopt, rows_}, {slope}, x,
-                     grades.sums);
+    const Operand narrow_gradient = array(arrays_.narrow_gradient, rows_ * module.rank);
+    multiply_back(copied, linear(*module.up), output_gradients, narrow_gradient);
+    multiply_weights(call_, {grades.gradients.of(module.up), std::nullopt, rows_}, output_gradients,
+                     narrow, grades.sums);
+    multiply_back(copied, linear(*module.down), {narrow_gradient}, into);
+    multiply_weights(call_, {grades.gradients.of(module.down), std::nullopt, rows_},
+                     {narrow_gradient}, x, grades.sums);
   }
 
   /// The gradients of the products, which are those of what is added to them as well.
-  std::vector<Operand> back_through_magnitudes(std::size_t i, const std::vector<Operand>& slopes,
+  std::vector<Operand> back_through_magnitudes(std::size_t i,
+                                               const std::vector<Operand>& output_gradients,
                                                const Grades& grades) {
     const TiledModule& module = of_.modules[i];
     const std::vector<Operand> products = like_outputs(i, arrays_.modules[i].product);
@@ -229,9 +231,10 @@ class Tile {
     Output magnitudes = grades.gradients.of(module.magnitudes).write();
     magnitudes.add = magnitudes.add || grades.sums;
     std::uint64_t first = 0;
-    for (std::size_t k = 0; k < slopes.size(); ++k) {
+    for (std::size_t k = 0; k < output_gradients.size(); ++k) {
       call_.device.rescale_backward(rescale_of(rescaling_of(i), products[k], added[k], first),
-                                    slopes[k].read(), made[k].replace(), from(magnitudes, first));
+                                    output_gradients[k].read(), made[k].replace(),
+                                    from(magnitudes, first));
       first += module.width;
     }
     return made;

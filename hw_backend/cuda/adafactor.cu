@@ -19,30 +19,30 @@ struct Factored {
   float *row_means, *column_means, *squares, *sums;
   AdafactorScalars s;
 
-  __device__ float slope(std::uint64_t i) const {
+  __device__ float unscaled(std::uint64_t i) const {
     return get8(gradient, i, 1).value[0] * s.inverse_scale;
   }
   __device__ float of_master(std::uint64_t i) const { return get8(before, i, 1).value[0]; }
   __device__ float update(std::uint64_t i) const {
-    if (!row_means) return adafactor_update(slope(i), squares[i]);
+    if (!row_means) return adafactor_update(unscaled(i), squares[i]);
     const float rows_mean = sums[rows] / static_cast<float>(rows);
     const float mean = rows_mean > s.least_square ? rows_mean : s.least_square;
-    return adafactor_update(slope(i), row_means[i / columns] * column_means[i % columns] / mean);
+    return adafactor_update(unscaled(i), row_means[i / columns] * column_means[i % columns] / mean);
   }
   __device__ float averaged(float kept, float sum, std::uint64_t over) const {
     return s.keep * kept + s.rest * (sum / static_cast<float>(over));
   }
 };
 
-enum class Squares { slope, master, update };
+enum class Squares { gradient, master, update };
 
 __device__ float value_of(const Factored& a, Squares what, std::uint64_t i) {
-  return what == Squares::slope    ? a.slope(i)
+  return what == Squares::gradient ? a.unscaled(i)
          : what == Squares::master ? a.of_master(i)
                                    : a.update(i);
 }
 
-/// sums [rows] = of the squares of each row; of slopes they go into row_means at once.
+/// sums [rows] = of the squares of each row; of gradients they go into row_means at once.
 __global__ void sum_row_squares(Factored a, Squares what) {
   __shared__ float shared[block_threads];
   for (std::uint64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
@@ -53,7 +53,7 @@ __global__ void sum_row_squares(Factored a, Squares what) {
     }
     sum = block_sum(sum, shared);
     if (threadIdx.x != 0) continue;
-    if (what == Squares::slope)
+    if (what == Squares::gradient)
       a.row_means[row] = a.averaged(a.row_means[row], sum, a.columns);
     else
       a.sums[row] = sum;
@@ -66,7 +66,7 @@ __global__ void average_columns(Factored a) {
        column < a.columns; column += stride) {
     float sum = 0;
     for (std::uint64_t row = 0; row < a.rows; ++row) {
-      const float value = a.slope(row * a.columns + column);
+      const float value = a.unscaled(row * a.columns + column);
       sum += value * value;
     }
     a.column_means[column] = a.averaged(a.column_means[column], sum, a.rows);
@@ -77,7 +77,7 @@ __global__ void average_elements(Factored a) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x;
        i < a.rows * a.columns; i += stride) {
-    const float value = a.slope(i);
+    const float value = a.unscaled(i);
     a.squares[i] = a.averaged(a.squares[i], value * value, 1);
   }
 }
@@ -137,7 +137,7 @@ void CudaPrimitives::adafactor(const AdafactorArrays& arrays, const AdafactorSca
     launch(stream_, "adafactor sum", on_device::sum_values, 1, values, arrays.rows, into);
   };
   if (arrays.row_means) {
-    sum_rows_of(Squares::slope);
+    sum_rows_of(Squares::gradient);
     launch(stream_, "adafactor columns", on_device::average_columns,
            divided_up(arrays.columns, block_threads), a);
     total(arrays.row_means, sums + arrays.rows);

@@ -175,18 +175,18 @@ __global__ void softmax_of_block(AttentionShape shape, Block block, Input scores
   }
 }
 
-struct SlopesOf {
+struct ScoreGradientsOf {
   Input scores;     ///< fp32, unscaled, of queries and keys
   Input gradients;  ///< fp32, of the dropped softmax
   const float* log_sum_exp;
   Input output_gradient, output;
-  Output weights;  ///< the dropped softmax
-  Output slopes;   ///< gradient of the unscaled scores
+  Output weights;          ///< the dropped softmax
+  Output score_gradients;  ///< gradient of the unscaled scores
 };
 
 /// sum over the row's head of output x output's gradient, which is that of softmax x its gradient.
-__device__ float along_of(const AttentionShape& shape, const Row& row, const SlopesOf& call,
-                          float* shared) {
+__device__ float row_dot_of(const AttentionShape& shape, const Row& row,
+                            const ScoreGradientsOf& call, float* shared) {
   const std::uint64_t n = shape.value_elements();
   const std::uint64_t first = (row.token * shape.heads + row.head) * n;
   float sum = 0;
@@ -198,12 +198,12 @@ __device__ float along_of(const AttentionShape& shape, const Row& row, const Slo
   return block_sum(sum, shared);
 }
 
-__global__ void slopes_of_block(AttentionShape shape, Block block, SlopesOf call) {
+__global__ void score_gradients_of_block(AttentionShape shape, Block block, ScoreGradientsOf call) {
   __shared__ float shared[block_threads];
   const float scale = shape.dropout.scale();
   for (std::uint64_t at = blockIdx.x; at < block.heads * block.rows; at += gridDim.x) {
     const Row row = row_of(shape, block, at);
-    const float along = along_of(shape, row, call, shared);
+    const float row_dot = row_dot_of(shape, row, call, shared);
     const float log_sum = call.log_sum_exp[row.token * shape.heads + row.head];
     for_eights_of_row(block.keys, [&](std::uint64_t i, std::uint64_t some) {
       const Raw8 raw_scores = raw8(call.scores, row.score + i, some);
@@ -215,11 +215,11 @@ __global__ void slopes_of_block(AttentionShape shape, Block block, SlopesOf call
       for (unsigned k = 0; k < 8; ++k) {
         const float weight = i + k < row.seen ? expf(p.value[k] * shape.scale - log_sum) : 0.0f;
         const float gradient = kept.value[k] ? ds.value[k] * scale : 0.0f;
-        ds.value[k] = weight * (gradient - along) * shape.scale;
+        ds.value[k] = weight * (gradient - row_dot) * shape.scale;
         p.value[k] = kept.value[k] ? weight * scale : 0.0f;
       }
       put8(call.weights, row.score + i, some, p);
-      put8(call.slopes, row.score + i, some, ds);
+      put8(call.score_gradients, row.score + i, some, ds);
     });
   }
 }
@@ -265,7 +265,7 @@ namespace {
 /// Scratch of a backward: [heads, queries, sequence] each, and of keys and of values [heads,
 /// sequence, elements of a head].
 struct BackwardScratch {
-  std::byte *scores, *gradients, *weights, *slopes, *key_sums, *value_sums;
+  std::byte *scores, *gradients, *weights, *score_gradients, *key_sums, *value_sums;
   std::uint64_t all_sums;  ///< bytes of both
 };
 
@@ -284,7 +284,7 @@ BackwardScratch divide(Scratch& scratch, const AttentionShape& shape, const Cut&
   parts.key_sums = parts.gradients + square;
   parts.value_sums = parts.key_sums + key_sums;
   parts.weights = parts.value_sums + value_sums;
-  parts.slopes = parts.weights + rounded;
+  parts.score_gradients = parts.weights + rounded;
   return parts;
 }
 
@@ -328,17 +328,17 @@ void CudaPrimitives::attention_backward(const AttentionShape& shape,
     multiply(to_scores(shape, block, operands.query, operands.key, of_key, parts.scores));
     multiply(to_scores(shape, block, operands.output_gradient, operands.value, of_value,
                        parts.gradients));
-    launch(stream_, "attention_backward", on_device::slopes_of_block, block.heads * block.rows,
-           shape, block,
-           on_device::SlopesOf{
+    launch(stream_, "attention_backward", on_device::score_gradients_of_block,
+           block.heads * block.rows, shape, block,
+           on_device::ScoreGradientsOf{
                Input(parts.scores, Element::fp32), Input(parts.gradients, Element::fp32),
                operands.log_sum_exp, operands.output_gradient, operands.output,
-               Output{parts.weights, type, false}, Output{parts.slopes, type, false}});
+               Output{parts.weights, type, false}, Output{parts.score_gradients, type, false}});
     multiply(
         to_keys(shape, block, parts.weights, operands.output_gradient, of_value, parts.value_sums));
-    multiply(to_keys(shape, block, parts.slopes, operands.query, of_key, parts.key_sums));
+    multiply(to_keys(shape, block, parts.score_gradients, operands.query, of_key, parts.key_sums));
     Product to_query{block.rows, of_key, block.keys, block.heads};
-    to_query.a = scores_of(block, parts.slopes, type);
+    to_query.a = scores_of(block, parts.score_gradients, type);
     to_query.b = keys_of(shape, block, operands.key, false, of_key);
     to_query.c = queries_of(shape, block, operands.query_gradient, of_key);
     product(to_query);

@@ -147,8 +147,8 @@ void CudaDevice::note(const std::string& what) {
   if (std::find(notes_.begin(), notes_.end(), what) == notes_.end()) notes_.push_back(what);
 }
 
-void CudaDevice::follow(Stream stream, Stream other, std::uint64_t place) {
-  waits_[static_cast<std::size_t>(stream)].push_back({other, place});
+void CudaDevice::wait_for(Stream stream, Stream other, std::uint64_t call) {
+  waits_[static_cast<std::size_t>(stream)].push_back({other, call});
 }
 
 void CudaDevice::add(Stream stream, std::vector<Enqueue> parts, Done done) {
@@ -159,7 +159,7 @@ void CudaDevice::add(Stream stream, std::vector<Enqueue> parts, Done done) {
   for (Enqueue& part : parts) enqueued.push_back([&on, part = std::move(part)] { part(on); });
   on.add(
       [this, &on, waits = std::move(waits)] {
-        for (const Wait& wait : waits) lane(wait.other).wait_on_stream(on.stream(), wait.place);
+        for (const Wait& wait : waits) lane(wait.other).wait_on_stream(on.stream(), wait.call);
       },
       std::move(enqueued), std::move(done));
 }

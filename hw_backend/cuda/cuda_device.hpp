@@ -36,8 +36,8 @@ class CudaDevice final : public Device {
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;
   float fetch(const std::byte* from) override;
-  std::uint64_t place(Stream stream) const override { return lane(stream).given(); }
-  void follow(Stream stream, Stream other, std::uint64_t place) override;
+  std::uint64_t last_call(Stream stream) const override { return lane(stream).last_job(); }
+  void wait_for(Stream stream, Stream other, std::uint64_t call) override;
   std::optional<std::string> quiesce(double limit_s) override;
   double clock_error_s() const override { return clock_->error_s(); }
   std::vector<std::string> notes() const override { return notes_; }
@@ -45,7 +45,7 @@ class CudaDevice final : public Device {
  private:
   struct Wait {
     Stream other;
-    std::uint64_t place;
+    std::uint64_t call;
   };
   Lane& lane(Stream stream) const { return *lanes_[static_cast<std::size_t>(stream)]; }
   using Enqueue = std::function<void(Lane&)>;

@@ -82,7 +82,7 @@ __device__ inline void put(const Output& y, std::uint64_t i, float value) {
 
 /// Four neighbours, the share of one thread. Who sums in fours has an order that alignment does
 /// not change: only how they are loaded depends on it.
-struct Four {
+struct Vec4 {
   float value[4];
 };
 
@@ -91,9 +91,9 @@ __device__ inline bool aligned_to(const void* address, std::uintptr_t bytes) {
 }
 
 /// Elements [first, first + 4), zeros behind the first `count`.
-__device__ inline Four get4(const std::byte* data, Element type, std::uint64_t first,
+__device__ inline Vec4 get4(const std::byte* data, Element type, std::uint64_t first,
                             std::uint64_t count) {
-  Four four = {};
+  Vec4 four = {};
   if (type == Element::fp32) {
     const float* from = reinterpret_cast<const float*>(data) + first;
     if (count >= 4 && aligned_to(from, 16)) {
@@ -112,13 +112,13 @@ __device__ inline Four get4(const std::byte* data, Element type, std::uint64_t f
   for (std::uint64_t i = 0; i < 4 && i < count; ++i) four.value[i] = widened(type, from[i]);
   return four;
 }
-__device__ inline Four get4(const Input& x, std::uint64_t first, std::uint64_t count) {
+__device__ inline Vec4 get4(const Input& x, std::uint64_t first, std::uint64_t count) {
   return get4(x.data, x.type, first, count);
 }
 
-__device__ inline void put4(const Output& y, std::uint64_t first, std::uint64_t count, Four four) {
+__device__ inline void put4(const Output& y, std::uint64_t first, std::uint64_t count, Vec4 four) {
   if (y.add) {
-    const Four before = get4(y.data, y.type, first, count);
+    const Vec4 before = get4(y.data, y.type, first, count);
     for (int i = 0; i < 4; ++i) four.value[i] = added(y.type, before.value[i], four.value[i]);
   }
   const float(&v)[4] = four.value;

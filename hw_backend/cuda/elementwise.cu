@@ -26,7 +26,7 @@ __device__ float value_of(float x) {
 }
 
 template <Activation activation>
-__device__ float slope_of(float x) {
+__device__ float derivative_of(float x) {
   if constexpr (activation == Activation::silu) {
     const float s = sigmoid(x);
     return s * (1.0f + x * (1.0f - s));
@@ -114,7 +114,7 @@ struct ActivateBackward {
       SPILLWAY_UNROLL
       for (int i = 0; i < 8; ++i)
         f.out[0].value[i] =
-            f.in[0].value[i] * slope_of<decltype(known)::activation>(f.in[1].value[i]);
+            f.in[0].value[i] * derivative_of<decltype(known)::activation>(f.in[1].value[i]);
     });
   }
 };
@@ -143,7 +143,7 @@ struct GatedBackward {
       for (int i = 0; i < 8; ++i) {
         const float dy = f.in[0].value[i], gate = f.in[1].value[i];
         const float active = has ? f.in[3].value[i] : value_of<of>(gate);
-        f.out[0].value[i] = dy * f.in[2].value[i] * slope_of<of>(gate);
+        f.out[0].value[i] = dy * f.in[2].value[i] * derivative_of<of>(gate);
         f.out[1].value[i] = dy * active;
       }
     });

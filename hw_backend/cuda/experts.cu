@@ -56,21 +56,21 @@ __global__ void route_backward(Routing r, Input logits, const float* shares,
        at += threads) {
     const auto token = static_cast<std::uint32_t>(at);
     const std::uint32_t first = r.first_copy(token), end = first + r.per_token * r.tokens;
-    float along = 0;
+    float row_dot = 0;
     for (std::uint32_t copy = first; copy < end; copy += r.tokens)
-      along += shares[copy] * shares_gradient[copy];
+      row_dot += shares[copy] * shares_gradient[copy];
     const Softened of = r.over_all() ? soften(r, logits, token) : Softened{0, 1};
     std::uint32_t next = first, chosen = r.expert_of(first);
     for (std::uint32_t expert = 0; expert < r.experts; ++expert) {
       const std::uint64_t place = at * r.experts + expert;
       float value = 0;
       if (next < end && expert == chosen) {
-        value = shares[next] * (shares_gradient[next] - along);
+        value = shares[next] * (shares_gradient[next] - row_dot);
         if (r.of_sigmoids()) value *= 1.0f - sigmoid(get(logits, place));
         next += r.tokens;
         if (next < end) chosen = r.expert_of(next);
       } else if (r.over_all()) {
-        value = expf(get(logits, place) - of.largest) / of.sum * -along;
+        value = expf(get(logits, place) - of.largest) / of.sum * -row_dot;
       }
       put(logits_gradient, place, value);
     }

@@ -11,7 +11,7 @@ namespace spillway::hw_backend {
 
 Lane::Lane(int device, DeviceClock& clock) : device_(device), clock_(clock) {
   serving_ = std::thread([this] { serve(); });
-  telling_ = std::thread([this] { tell(); });
+  notifying_ = std::thread([this] { notify(); });
 }
 
 Lane::~Lane() {
@@ -22,29 +22,29 @@ Lane::~Lane() {
   }
   changed_.notify_all();
   serving_.join();
-  telling_.join();
+  notifying_.join();
 }
 
 void Lane::add(Enqueue before, std::vector<Enqueue> parts, Done done) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({++given_, std::move(before), std::move(parts), std::move(done)});
+    jobs_.push_back({++added_, std::move(before), std::move(parts), std::move(done)});
   }
   changed_.notify_all();
 }
 
-std::uint64_t Lane::given() const {
+std::uint64_t Lane::last_job() const {
   const std::lock_guard lock(mutex_);
-  return given_;
+  return added_;
 }
 
-void Lane::wait_on_stream(cudaStream_t stream, std::uint64_t place) {
+void Lane::wait_on_stream(cudaStream_t stream, std::uint64_t number) {
   std::shared_ptr<Event> behind;  // none: it has ended, or was dropped
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return passed_ >= place; });
+    changed_.wait(lock, [&] { return handled_ >= number; });
     for (const Enqueued& entry : enqueued_)
-      if (entry.place == place && !entry.events.empty()) behind = entry.events.back();
+      if (entry.number == number && !entry.events.empty()) behind = entry.events.back();
   }
   if (behind) check(cudaStreamWaitEvent(stream, behind->get(), 0), "cudaStreamWaitEvent");
 }
@@ -53,7 +53,7 @@ bool Lane::quiesce(double limit_s) {
   std::deque<Job> dropped;
   std::unique_lock lock(mutex_);
   dropped.swap(jobs_);
-  passed_ = given_;  // lanes that wait for what was dropped go on
+  handled_ = added_;  // lanes that wait for what was dropped go on
   dropping_ = true;
   changed_.notify_all();
   const bool rests = changed_.wait_for(lock, std::chrono::duration<double>(limit_s),
@@ -79,7 +79,7 @@ void Lane::serve() {
 }
 
 void Lane::enqueue(Job job) {
-  Enqueued entry{job.place, std::move(job.done)};
+  Enqueued entry{job.number, std::move(job.done)};
   try {
     check(cudaSetDevice(device_), "cudaSetDevice");
     if (job.before) job.before();
@@ -100,7 +100,7 @@ void Lane::enqueue(Job job) {
   {
     const std::lock_guard lock(mutex_);
     enqueued_.push_back(std::move(entry));
-    passed_ = std::max(passed_, job.place);
+    handled_ = std::max(handled_, job.number);
   }
   changed_.notify_all();
 }
@@ -124,7 +124,7 @@ std::shared_ptr<Event> Lane::unused_event() {
   return std::make_shared<Event>();
 }
 
-void Lane::tell() {
+void Lane::notify() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || !enqueued_.empty(); });

@@ -33,25 +33,25 @@ class Lane {
   ///   before  what the job waits for, which is no part of its time
   void add(Enqueue before, std::vector<Enqueue> parts, Done done);
   /// How many jobs were added: names the last of them for `wait_on_stream`.
-  std::uint64_t given() const;
-  /// `stream` does nothing further before the job at `place`, one that was added, has ended. The
+  std::uint64_t last_job() const;
+  /// `stream` does nothing further before the job `number`, one that was added, has ended. The
   /// calling thread, another lane's, waits until that job is on this stream: an event can be waited
   /// for only once it is there.
-  void wait_on_stream(cudaStream_t stream, std::uint64_t place);
+  void wait_on_stream(cudaStream_t stream, std::uint64_t number);
   /// Drops what has not been enqueued and waits for what has; nobody is told of either.
   ///   Result  false: it has not ended within `limit_s`
   [[nodiscard]] bool quiesce(double limit_s);
 
  private:
   struct Job {
-    std::uint64_t place = 0;
+    std::uint64_t number = 0;
     Enqueue before;
     std::vector<Enqueue> parts;
     Done done;
   };
   /// What is on the stream, in its order.
   struct Enqueued {
-    std::uint64_t place = 0;
+    std::uint64_t number = 0;
     Done done;
     std::exception_ptr error{};
     std::vector<std::shared_ptr<Event>> events{};  ///< before the first part, behind each
@@ -60,7 +60,7 @@ class Lane {
   void enqueue(Job job);
   void record(Enqueued& entry);
   std::shared_ptr<Event> unused_event();
-  void tell();
+  void notify();
   JobEnd end_of(const Enqueued& entry);
 
   int device_;
@@ -68,12 +68,12 @@ class Lane {
   CudaStream stream_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t given_ = 0, passed_ = 0;        ///< jobs added; enqueued or dropped, of those
+  std::uint64_t added_ = 0, handled_ = 0;       ///< jobs added; enqueued or dropped, of those
   std::vector<std::shared_ptr<Event>> events_;  ///< of jobs that ended, to be used again
   std::deque<Job> jobs_;
   std::deque<Enqueued> enqueued_;  ///< the first until its Done has returned
   bool busy_ = false, stopping_ = false, dropping_ = false;
-  std::thread serving_, telling_;
+  std::thread serving_, notifying_;
 };
 
 }  // namespace spillway::hw_backend

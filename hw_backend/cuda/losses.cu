@@ -36,11 +36,11 @@ __global__ void softmax_backward(Softmax softmax, Input y_gradient, Input y, Out
       const Eight dy = get8(y_gradient, row * n + i, some), p = get8(y, row * n + i, some);
       for (int k = 0; k < 8; ++k) sum += dy.value[k] * p.value[k];
     });
-    const float along = block_sum(sum, shared);
+    const float row_dot = block_sum(sum, shared);
     for_eights_of_row(n, [&](std::uint64_t i, std::uint64_t some) {
       const Eight dy = get8(y_gradient, row * n + i, some);
       Eight p = get8(y, row * n + i, some);
-      for (int k = 0; k < 8; ++k) p.value[k] = p.value[k] * (dy.value[k] - along);
+      for (int k = 0; k < 8; ++k) p.value[k] = p.value[k] * (dy.value[k] - row_dot);
       put8(x_gradient, row * n + i, some, p);
     });
   }

@@ -70,24 +70,24 @@ __global__ void norm_backward(Norm norm, Input y_gradient, Input x, const float*
   for (std::uint64_t row = blockIdx.x; row < norm.rows; row += gridDim.x) {
     const RowNorm by = row_norm(norm, statistics, row);
     const NormInput gradients(y_gradient, row * n, n), inputs(x, row * n, n);
-    float along = 0, sum = 0;
+    float row_dot = 0, sum = 0;
     for_held_row<norm_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
       const Eight dy = gradients.get(round, i, some), v = inputs.get(round, i, some);
       const Eight w = get8(weight, i, some);
       for (int k = 0; k < 8; ++k) {
         const float g = dy.value[k] * w.value[k];
-        along += g * ((v.value[k] - by.mean) * by.inverse);
+        row_dot += g * ((v.value[k] - by.mean) * by.inverse);
         sum += g;
       }
     });
-    along = block_sum(along, shared) / count;
+    row_dot = block_sum(row_dot, shared) / count;
     const float shift = norm.kind == NormKind::layer ? block_sum(sum, shared) / count : 0.0f;
     for_held_row<norm_held>(n, [&](unsigned round, std::uint64_t i, std::uint64_t some) {
       const Eight dy = gradients.get(round, i, some), v = inputs.get(round, i, some);
       Eight g = get8(weight, i, some);
       for (int k = 0; k < 8; ++k) {
         const float z = (v.value[k] - by.mean) * by.inverse;
-        g.value[k] = (dy.value[k] * g.value[k] - shift - z * along) * by.inverse;
+        g.value[k] = (dy.value[k] * g.value[k] - shift - z * row_dot) * by.inverse;
       }
       put8(x_gradient, row * n + i, some, g);
     });

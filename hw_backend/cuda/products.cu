@@ -18,7 +18,7 @@ __global__ void store_matrices(Input from, std::uint64_t rows, std::uint64_t col
     const std::uint64_t column = at % fours * 4, row = at / fours % rows,
                         matrix = at / fours / rows;
     const std::uint64_t count = columns - column < 4 ? columns - column : 4;
-    const Four values = get4(from, (matrix * rows + row) * columns + column, count);
+    const Vec4 values = get4(from, (matrix * rows + row) * columns + column, count);
     put4(into.values, matrix * into.batch_stride + row * into.stride + column, count, values);
   }
 }
@@ -30,8 +30,8 @@ __global__ void add_bias(std::uint64_t rows, std::uint64_t width, Input bias, Ou
        at < rows * fours; at += threads) {
     const std::uint64_t column = at % fours * 4, first = at / fours * width + column;
     const std::uint64_t count = width - column < 4 ? width - column : 4;
-    Four values = get4(y.data, y.type, first, count);
-    const Four more = get4(bias, column, count);
+    Vec4 values = get4(y.data, y.type, first, count);
+    const Vec4 more = get4(bias, column, count);
     for (int i = 0; i < 4; ++i) values.value[i] += more.value[i];
     put4(y, first, count, values);
   }

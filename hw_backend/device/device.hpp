@@ -105,12 +105,12 @@ class Device {
 
   /// The fp32 number at `from`, which nothing writes now.
   virtual float fetch(const std::byte* from) = 0;
-  /// Names the last call on `stream`, for `follow`; 0: calls here wait for nothing but their
+  /// Names the last call on `stream`, for `wait_for`; 0: calls here wait for nothing but their
   /// stream.
-  virtual std::uint64_t place(Stream) const { return 0; }
-  /// The next call on `stream` begins no earlier than the one at `place` of `other` has ended,
+  virtual std::uint64_t last_call(Stream) const { return 0; }
+  /// The next call on `stream` begins no earlier than the call `call` of `other` has ended,
   /// without a thread of the caller's. An error of that call is not passed on.
-  virtual void follow(Stream /*stream*/, Stream /*other*/, std::uint64_t /*place*/) {}
+  virtual void wait_for(Stream /*stream*/, Stream /*other*/, std::uint64_t /*call*/) {}
 
   /// Drops what has not begun and waits for what has: nothing runs any more, nobody is told.
   ///   Result  what is not at rest after `limit_s`, in words; it may still use its memory

@@ -207,7 +207,7 @@ void RealMachine::settle(RealOperation& operation, const JobEnd& end) {
       go_on_inside(operation))
     return;
   under_way_.erase(&operation);
-  operation.place = 0;
+  operation.call = 0;
   operation.inside.parts.clear();
   if (operation.kind == strategies::OperationKind::gpu_kernels && !paces(operation) && !end.error)
     divide_time(operation, end);
@@ -280,7 +280,7 @@ void RealMachine::cancel_all() {
   ended_.clear();
   settling_.clear();
   for (RealOperation* operation : under_way_) {
-    operation->place = 0;
+    operation->call = 0;
     operation->ended.reset();
     for (InsideWork::Part& part : operation->inside.parts)
       if (memory_lost_) static_cast<void>(part.memory.release());

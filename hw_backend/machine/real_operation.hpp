@@ -35,8 +35,8 @@ struct RealOperation : strategies::Operation {
   InsideWork inside;
   std::size_t parts_left = 0;  ///< transfers of a read or write that have not ended
   std::exception_ptr failure;
-  Stream queue = Stream::compute;  ///< of the device's, where it lies at `place`
-  std::uint64_t place = 0;         ///< 0: nowhere that another call could wait for
+  Stream queue = Stream::compute;  ///< of the device's, where it is its `call`
+  std::uint64_t call = 0;          ///< 0: nowhere that another call could wait for
   std::optional<JobEnd> ended;     ///< before the loop heard that what it waits for has
 };
 

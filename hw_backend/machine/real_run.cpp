@@ -25,12 +25,12 @@ void add_storage_books(RealRun& run, const description::Scenario& scenario,
                        const RealMachine& machine, const DiskMarks& before,
                        const DiskMarks& after) {
   for (std::size_t i = 0; i < scenario.machine.storage.size(); ++i) {
-    result::StorageBooks& books = run.storage[scenario.machine.storage[i].name];
+    result::StorageTotals& totals = run.storage[scenario.machine.storage[i].name];
     const auto [read, written] = machine.moved(i);
-    books.asked = {read, written};
+    totals.asked = {read, written};
     if (!before[i] || !after[i]) continue;
     const DiskCounts counts = *after[i] - *before[i];
-    books.disk = result::StorageBytes{counts.bytes_read, counts.bytes_written};
+    totals.disk = result::StorageBytes{counts.bytes_read, counts.bytes_written};
   }
 }
 

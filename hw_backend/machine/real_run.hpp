@@ -29,7 +29,7 @@ struct RealRun {
   std::string device;
   std::optional<result::Pacing> pacing;
   result::MemoryBooks memory;
-  std::map<std::string, result::StorageBooks> storage;
+  std::map<std::string, result::StorageTotals> storage;
   IoCounters io;
   std::uint64_t pins_in_steps = 0;  ///< see RealMachine
   std::vector<text::Text> notes;    ///< what was asked for and is not in use; what was removed

@@ -74,11 +74,11 @@ bool RealMachine::prepare(Operation& base) {
   RealOperation& operation = real(base);
   if (operation.kind != OperationKind::gpu_kernels) return false;
   for (Operation* on : operation.dependencies)
-    if (on->rank != operation.rank || real(*on).place == 0) return false;
+    if (on->rank != operation.rank || real(*on).call == 0) return false;
   Device& device = *devices_[operation.rank.index];
   const Stream stream = stream_of(operation);
   for (Operation* on : operation.dependencies)
-    if (real(*on).queue != stream) device.follow(stream, real(*on).queue, real(*on).place);
+    if (real(*on).queue != stream) device.wait_for(stream, real(*on).queue, real(*on).call);
   start_kernels(operation);
   return true;
 }
@@ -140,7 +140,7 @@ void RealMachine::start_copy(RealOperation& operation) {
   Device& device = *devices_[operation.rank.index];
   device.copy(stream, at_least_s, into, from, bytes, done(operation));
   operation.queue = stream;
-  operation.place = device.place(stream);
+  operation.call = device.last_call(stream);
 }
 
 /// One part, or, where a trace shows each kernel, one for each.
@@ -171,7 +171,7 @@ void RealMachine::start_kernels(RealOperation& operation) {
   Device& device = *devices_[operation.rank.index];
   operation.queue = stream_of(operation);
   device.run(operation.queue, at_least_s, parts_of(operation, context, loss), done(operation));
-  operation.place = device.place(operation.queue);
+  operation.call = device.last_call(operation.queue);
 }
 
 void RealMachine::start_cpu(RealOperation& operation) {

@@ -77,7 +77,7 @@ class TileLayout {
     const std::uint64_t begin = end_, behind = gate_and_up();
     arrays_.activated = behind;
     arrays_.inner = behind + (of_.gated && !of_.fused ? tensor_ : 0);
-    arrays_.slope = arrays_.inner + tensor_;
+    arrays_.activated_gradient = arrays_.inner + tensor_;
     const std::uint64_t all = begin + of_.arrays(true) * tensor_;
     grow(all);
     for (std::size_t i = 0; i < of_.modules.size(); ++i)

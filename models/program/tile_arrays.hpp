@@ -65,7 +65,8 @@ struct TileArrays {
   };
   std::vector<OfModule> modules;
   std::uint64_t narrow_gradient = 0, product_gradient = 0;
-  std::uint64_t gate = 0, up = 0, activated = 0, inner = 0, slope = 0;  ///< slope: inner's gradient
+  std::uint64_t gate = 0, up = 0, activated = 0, inner = 0;
+  std::uint64_t activated_gradient = 0;  ///< as large as inner
   std::uint64_t bytes = 0;
 };
 

@@ -176,24 +176,25 @@ void to_json(nlohmann::json& json, const Validation& v) {
                       {"overruns", v.pacing->overruns},
                       {"largest_share", v.pacing->largest_share},
                       {"late_s", v.pacing->late_s}};
-  for (const auto& [name, books] : v.storage) {
-    json["storage"][name]["asked"] = bytes_json(books.asked);
-    json["storage"][name]["direct"] = books.direct;
-    json["storage"][name]["disk"] = books.disk ? bytes_json(*books.disk) : nlohmann::json(nullptr);
+  for (const auto& [name, totals] : v.storage) {
+    json["storage"][name]["asked"] = bytes_json(totals.asked);
+    json["storage"][name]["direct"] = totals.direct;
+    json["storage"][name]["disk"] =
+        totals.disk ? bytes_json(*totals.disk) : nlohmann::json(nullptr);
   }
 }
 
-void from_json(const nlohmann::json& json, StorageBooks& books) {
+void from_json(const nlohmann::json& json, StorageTotals& totals) {
   const auto read_bytes = [](StorageBytes& bytes) {
     return [&bytes](const nlohmann::json& in) {
       read(in, "read", bytes.read);
       read(in, "write", bytes.write);
     };
   };
-  read_part(json, "asked", read_bytes(books.asked));
-  read(json, "direct", books.direct);
+  read_part(json, "asked", read_bytes(totals.asked));
+  read(json, "direct", totals.direct);
   if (json.contains("disk") && json["disk"].is_object())
-    read_part(json, "disk", read_bytes(books.disk.emplace()));
+    read_part(json, "disk", read_bytes(totals.disk.emplace()));
 }
 
 void from_json(const nlohmann::json& json, Pacing& pacing) {

@@ -24,7 +24,7 @@ struct MemoryBooks {
 
 /// Bytes of one storage over the whole run: what the engine was asked for, and what the disk under
 /// it counted, of all programs.
-struct StorageBooks {
+struct StorageTotals {
   StorageBytes asked;
   std::optional<StorageBytes> disk;
   bool direct = true;  ///< past the page cache
@@ -43,7 +43,7 @@ struct Validation {
   std::vector<double> losses;            ///< by step, the warm-up first
   std::optional<Pacing> pacing;
   MemoryBooks memory;
-  std::map<std::string, StorageBooks> storage;
+  std::map<std::string, StorageTotals> storage;
   nlohmann::json machine;
 
   /// Kernels took the time that was predicted for them, or were paced to; else only bytes compare.

@@ -10,7 +10,8 @@ namespace spillway::reports {
 /// "io_bytes_per_step.by_storage.nvme.read" is "nvme read a step"; the path where there are none.
 std::string compared_words(const std::string& path);
 
-/// Predicted against measured, for a person: what was real, the table, the books, the suspects.
+/// Predicted against measured, for a person: what was real, the table, the totals of each storage,
+/// the suspects.
 view::Document validation_document(const result::Validation& validation);
 /// The same as text.
 std::string validation_report(const result::Validation& validation, const Screen& screen);

@@ -311,7 +311,8 @@ class Builder {
         if (program_.tensors[operand.tensor].role == role) return find(operand.tensor);
       return std::nullopt;
     };
-    const std::uint32_t weight = *of(TensorRole::weight), slope = *of(TensorRole::weight_gradient);
+    const std::uint32_t weight = *of(TensorRole::weight),
+                        gradient = *of(TensorRole::weight_gradient);
     const std::uint32_t first = *of(TensorRole::momentum), second = *of(TensorRole::variance);
     const std::optional<std::uint32_t> master = of(TensorRole::master);
     StepTensor made;
@@ -326,9 +327,9 @@ class Builder {
       return StepOperand{tensor, Access::read_write};
     };
     const auto writes = [](std::uint32_t tensor) { return StepOperand{tensor, Access::write}; };
-    add_part(op, phase, AdamPart::momentum, "Adam momentum", {renews(first), reads(slope)});
+    add_part(op, phase, AdamPart::momentum, "Adam momentum", {renews(first), reads(gradient)});
     add_part(op, phase, AdamPart::decay, "Adam decay", {renews(second)});
-    add_part(op, phase, AdamPart::variance, "Adam variance", {renews(second), reads(slope)});
+    add_part(op, phase, AdamPart::variance, "Adam variance", {renews(second), reads(gradient)});
     add_part(op, phase, AdamPart::root, "Adam root", {writes(root), reads(second)});
     add_part(op, phase, AdamPart::correct, "Adam correct", {renews(root)});
     add_part(op, phase, AdamPart::shift, "Adam shift", {renews(root)});

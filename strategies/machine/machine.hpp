@@ -41,7 +41,7 @@ struct Ran {
 };
 
 /// What is equal may be simulated once: ranks of a node, micro-batches in the middle of a step. The
-/// books then count all of it.
+/// ledger then counts all of it.
 enum class Fold : bool { nothing, equals };
 
 /// What a machine needs to know before it starts.
@@ -142,7 +142,7 @@ class Machine : public BlockOwner {
   std::uint64_t gpu_charge(std::uint64_t bytes) const { return rounded(setup_.gpu, bytes); }
   /// Of a stripe: what its members hold together; free is what it can still give.
   Usage usage(StorageId storage) const;
-  /// Keeps `bytes` of a tier from everybody as long as the lock lives. No book has them: what is
+  /// Keeps `bytes` of a tier from everybody as long as the lock lives. No ledger has them: what is
   /// free is less, what is used is not more.
   ///   Throws  OutOfMemory
   Semaphore::Lock leave_free(TierId tier, Rank rank, Bytes bytes);

@@ -186,7 +186,7 @@ void Machine::one_may_wait() {
 }
 
 /// Waits its turn for capacity of a tier.
-///   index       the tier in the books, which is not `where` of a GPU that shares the host's memory
+///   index       the tier in the ledger; not `where`, of a GPU that shares the host's memory
 ///   kept_class  of a block in the allocator's cache that would do; 0: none
 Task<Semaphore::Lock> Machine::wait_for(MemoryTier& where, std::uint32_t index, Rank rank,
                                         Bytes bytes, Purpose purpose, std::uint64_t charged,

@@ -28,7 +28,7 @@ struct StreamingRank {
   /// The update of a step of which some began in backward: what backward was too short for, or all
   /// of it taken back where an overflow was found.
   Task<> end_update(bool overflow, const Numbers& numbers);
-  /// Closes the step's books.  Result  whether another step follows
+  /// Ends the step.  Result  whether another step follows
   Task<bool> next_step(bool overflow);
   /// After the last step, whose update has ended.
   Task<> close();

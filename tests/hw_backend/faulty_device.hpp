@@ -39,9 +39,9 @@ class FaultyDevice final : public Device {
             std::uint64_t bytes, Done done) override;
   void collective(double at_least_s, PeerCall call, Done done) override;
   float fetch(const std::byte* from) override { return inner_->fetch(from); }
-  std::uint64_t place(Stream stream) const override { return inner_->place(stream); }
-  void follow(Stream stream, Stream other, std::uint64_t place) override {
-    inner_->follow(stream, other, place);
+  std::uint64_t last_call(Stream stream) const override { return inner_->last_call(stream); }
+  void wait_for(Stream stream, Stream other, std::uint64_t call) override {
+    inner_->wait_for(stream, other, call);
   }
   std::optional<std::string> quiesce(double limit_s) override { return inner_->quiesce(limit_s); }
   double clock_error_s() const override { return inner_->clock_error_s(); }

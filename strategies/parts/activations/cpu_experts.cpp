@@ -75,7 +75,7 @@ void CpuExperts::plan_layers() {
   }
 }
 
-/// Each rank has an equal part of them on its books; whose part is all knows where each lies.
+/// Each rank is charged an equal part of them; whose part is all knows where each lies.
 Task<> CpuExperts::place_weights() {
   std::uint64_t bytes = 0;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> places;

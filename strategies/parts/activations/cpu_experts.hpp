@@ -8,7 +8,7 @@ namespace spillway::strategies {
 
 /// The routed experts of a rank's layers in host memory, where the CPU multiplies by them, and
 /// pinned memory through which what it reads and makes comes and goes.
-///   Holds   a node's experts once: each of its ranks has an equal part on its books; for each rank
+///   Holds   a node's experts once: each of its ranks is charged an equal part; for each rank
 ///           what the CPU needs again on its way back, of each layer and micro-batch under way, or
 ///           of one layer at a time where layers run again; what it works on
 ///   Source  KTransformers (SOSP 2025): experts on the CPU, all else on the GPU. Its overlap of

@@ -142,7 +142,7 @@ class Formulation {
     return column;
   }
 
-  /// The books of each stage: after each kernel what it made has come, what it read last has gone.
+  /// What each stage holds: after each kernel what it made has come, what it read last has gone.
   void memory() {
     const double unit = std::max(1.0, largest_);
     const double budget =

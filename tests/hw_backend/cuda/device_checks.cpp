@@ -270,10 +270,11 @@ void chains(Device& device, Report& report) {
     run_on(device, [&](Primitives& p) { p.zero(sum.data(Side::device), 4 * n); });
     std::promise<void> last;
     for (std::uint64_t i = 0; i < times; ++i) {
-      if (i > 0) device.follow(Stream::to_device, Stream::compute, device.place(Stream::compute));
+      if (i > 0)
+        device.wait_for(Stream::to_device, Stream::compute, device.last_call(Stream::compute));
       device.copy(Stream::to_device, 0, x.data(Side::device), bytes + 4 * n * i, 4 * n,
                   [](const JobEnd&) {});
-      device.follow(Stream::compute, Stream::to_device, device.place(Stream::to_device));
+      device.wait_for(Stream::compute, Stream::to_device, device.last_call(Stream::to_device));
       device.run(
           Stream::compute, 0,
           [&](Primitives& p) {
@@ -283,7 +284,7 @@ void chains(Device& device, Report& report) {
             if (i + 1 == times) last.set_value();
           });
     }
-    report.expect(device.place(Stream::compute) > 0, "its calls have no places");
+    report.expect(device.last_call(Stream::compute) > 0, "its calls have no numbers");
     last.get_future().get();
     const std::vector<std::byte> got = sum.download();
     std::uint64_t wrong = 0;

@@ -224,7 +224,7 @@ TEST(CudaDevice, GoesOnWhenWhatACallWaitsForIsDropped) {
   begun.get_future().wait();
   device.run(
       Stream::compute, 0, [](Primitives&) { ADD_FAILURE() << "dropped work runs"; }, nobody);
-  device.follow(Stream::side, Stream::compute, device.place(Stream::compute));
+  device.wait_for(Stream::side, Stream::compute, device.last_call(Stream::compute));
   device.run(
       Stream::side, 0, [](Primitives&) {}, nobody);
   EXPECT_NE(device.quiesce(0.05), std::nullopt);

@@ -274,7 +274,7 @@ TEST(TileArrays, ThatWaitForTheirBackwardLieApart) {
       expect_apart(adding, at.bytes);
     }
     kept.push_back({at.inner, tensor});
-    kept.push_back({at.slope, tensor});
+    kept.push_back({at.activated_gradient, tensor});
     if (of.gated && !of.fused) kept.push_back({at.activated, tensor});
     const TiledModule& last = of.modules.back();
     for (const Piece& scratch :

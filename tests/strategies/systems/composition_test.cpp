@@ -12,7 +12,7 @@
 #include <variant>
 
 /// Every pair of values of two parts, on every system, on both machines: what is refused says why,
-/// and what is not refused keeps its books.
+/// and what is not refused leaves no memory allocated.
 namespace spillway::strategies {
 namespace {
 
