@@ -5,6 +5,7 @@
 #include "reports/words/table.hpp"
 #include "scenarios/description/bugs.hpp"
 #include "scenarios/description/complaint_json.hpp"
+#include "scenarios/description/quantity.hpp"
 #include "scenarios/description/text.hpp"
 #include "scenarios/reading/own_parts.hpp"
 #include "sim/plugin.hpp"
@@ -130,6 +131,16 @@ CLI::Validator count_with_suffix() {
         return std::string();
       },
       "NUMBER[K|M|B|T]");
+}
+
+CLI::Validator seconds_with_unit() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const auto time = description::parse_quantity(description::Dimension::seconds, text);
+        if (time.problem.empty()) text = fmt::format("{}", static_cast<double>(time.value));
+        return std::string();
+      },
+      "TIME");
 }
 
 void require_yes(std::FILE* to) {

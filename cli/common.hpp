@@ -89,5 +89,7 @@ inline constexpr std::uint64_t most_jobs = 1024;
 
 /// For CLI::Option::transform: "60M" is 60000000; K, M, B or G, and T are 10 to the 3, 6, 9 and 12.
 CLI::Validator count_with_suffix();
+/// For CLI::Option::transform, before positive_number: "10min" is 600; a number alone are seconds.
+CLI::Validator seconds_with_unit();
 
 }  // namespace spillway::cli

@@ -7,6 +7,7 @@
 #include "cli/prices.hpp"
 #include "cli/slurm_script.hpp"
 #include "cli/verbs.hpp"
+#include "explore/evolution/evolution.hpp"
 #include "explore/search/estimate.hpp"
 #include "explore/search/explorer.hpp"
 #include "explore/search/filling.hpp"
@@ -207,6 +208,15 @@ void check_times(const ExploreVerbOptions& options) {
   time_of("--silence", options.silence);
 }
 
+void warn_of_one_generation(const ExploreVerbOptions& options) {
+  const std::size_t population = explore::EvolutionTask().population;
+  if (options.search != "nsga2" || options.samples >= 2 * population) return;
+  warn(
+      fmt::format("--samples {}: nsga2 looks at a first generation of {} points and evolves none; "
+                  "from {} on it does",
+                  options.samples, population, 2 * population));
+}
+
 explore::ExploreOptions how_of(const ExploreVerbOptions& options) {
   explore::ExploreOptions how;
   how.jobs = options.jobs;
@@ -278,6 +288,7 @@ void run(const ExploreVerbOptions& options) {
     return print(slurm_script(job_of(options)));
   }
   explore::ExploreOptions how = how_of(options);
+  warn_of_one_generation(options);
   if (options.ask) ask_to_start(space, points, options);
   int signal = 0;
   const hw_backend::InterruptGuard guard;
@@ -348,6 +359,7 @@ void add_explore(CLI::App& app) {
   verb->add_option("--jobs", options->jobs, "simulations at a time; else one for each core")
       ->check(CLI::Range(std::uint64_t{1}, most_jobs));
   verb->add_option("--limit", options->limit_s, "seconds after which a simulation is given up")
+      ->transform(seconds_with_unit())
       ->check(positive_number());
   verb->add_option("--budget", options->budget, "time for all of it, such as 10min");
   verb->add_option("--search", options->search,

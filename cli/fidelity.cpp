@@ -116,7 +116,8 @@ void add_fidelity(CLI::App& app) {
       ->excludes(json);
   CLI::Option* fit = verb->add_option(
       "--fit", options->fit, "fit this machine's parameters again, and say what they rest on");
-  verb->add_option("--write", options->write, "with --fit: write the fitted machine file here")
+  verb->add_option("--write,--out", options->write,
+                   "with --fit: write the fitted machine file here")
       ->needs(fit);
   add_shared_folders(*verb);
   verb->footer(

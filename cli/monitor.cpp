@@ -98,7 +98,10 @@ void Monitor::finish() const {
 }
 
 void add_limit(CLI::App& verb, double& limit_s, const std::string& help) {
-  verb.add_option("--limit", limit_s, help)->check(positive_number())->type_name("SECONDS");
+  verb.add_option("--limit", limit_s, help)
+      ->transform(seconds_with_unit())
+      ->check(positive_number())
+      ->type_name("SECONDS|TIME");
 }
 
 }  // namespace spillway::cli

@@ -74,7 +74,8 @@ void add_plan_machine(CLI::App& plan) {
       ->transform(count_with_suffix())
       ->check(positive_number())
       ->required();
-  verb->add_option("--budget", options->question.budget_usd, "dollars that it may cost at most")
+  verb->add_option("--budget,--budget-usd", options->question.budget_usd,
+                   "dollars that it may cost at most")
       ->check(positive_number())
       ->required();
   verb->add_option("--parts", options->parts,

@@ -60,6 +60,7 @@ void add_worker(CLI::App& app) {
   verb->add_option("--jobs", options->jobs, "simulations at a time; else one, in order")
       ->check(CLI::Range(std::uint64_t{1}, most_jobs));
   verb->add_option("--limit", options->limit_s, "seconds after which a scenario is given up")
+      ->transform(seconds_with_unit())
       ->check(positive_number());
   verb->footer(worker_footer);
   verb->callback([options] { worker(*options); });

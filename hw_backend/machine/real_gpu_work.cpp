@@ -167,7 +167,7 @@ WorkContext::Part WorkContext::part_of(std::uint32_t weight) const {
           routed ? workload.expert : 1};
 }
 
-Moment WorkContext::moment_of(const strategies::Numbers& numbers) const {
+Moment WorkContext::moment_of(const strategies::StepNumbers& numbers) const {
   return {numbers.step, static_cast<std::uint32_t>(numbers.micro_batch),
           data_index,   numbers.loss_scale,
           share,        tensor};

@@ -313,7 +313,7 @@ result::MemoryBooks RealMachine::memory_books() const {
 
 // ---- Losses
 
-double* RealMachine::loss_of(Rank rank, const strategies::Numbers& numbers) {
+double* RealMachine::loss_of(Rank rank, const strategies::StepNumbers& numbers) {
   const std::uint64_t micro_batches = scenario_.training.gradient_accumulation;
   const std::uint64_t index =
       (numbers.step * topology().ranks + rank.index) * micro_batches + numbers.micro_batch;

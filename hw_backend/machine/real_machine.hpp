@@ -142,7 +142,7 @@ class RealMachine final : public strategies::Machine {
   std::string first_under_way(std::optional<strategies::Rank> on_device_of) const;
   void divide_time(RealOperation& operation, const JobEnd& end) const;
   void watch_memory();
-  double* loss_of(strategies::Rank rank, const strategies::Numbers& numbers);
+  double* loss_of(strategies::Rank rank, const strategies::StepNumbers& numbers);
   WorkContext context_of(strategies::Rank rank) const;
 
   description::Scenario scenario_;

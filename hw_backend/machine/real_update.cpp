@@ -44,7 +44,7 @@ Updated updated_by(const WorkContext& context, const RawGpuKernel& kernel) {
 
 /// The step of an optimizer with at most a momentum.
 void update_with_momentum(Primitives& device, const WorkContext& context,
-                          const strategies::Numbers& at, const Updated& all) {
+                          const strategies::StepNumbers& at, const Updated& all) {
   const AdamNumbers numbers = adam_numbers(*context.scenario, at);
   const RawOperand* const kept = all.first_state();
   if (!kept)
@@ -240,7 +240,7 @@ void part_of_muon(Primitives& device, const WorkContext& context, const RawGpuKe
 }
 
 MomentumNumbers momentum_numbers(const description::Scenario& scenario,
-                                 const strategies::Numbers& numbers) {
+                                 const strategies::StepNumbers& numbers) {
   const AdamNumbers of = adam_numbers(scenario, numbers);
   MomentumNumbers step;
   step.learning_rate = of.learning_rate;
@@ -254,7 +254,7 @@ MomentumNumbers momentum_numbers(const description::Scenario& scenario,
 }
 
 AdamNumbers adam_numbers(const description::Scenario& scenario,
-                         const strategies::Numbers& numbers) {
+                         const strategies::StepNumbers& numbers) {
   AdamNumbers adam;
   adam.learning_rate = scenario.training.learning_rate;
   adam.inverse_scale = numbers.inverse_scale;

@@ -46,7 +46,7 @@ struct RawGpuKernel {
   strategies::GpuWork work = strategies::GpuWork::operation;
   strategies::AdamPart part = strategies::AdamPart::momentum;
   strategies::MuonPart muon = strategies::MuonPart::momentum;
-  strategies::Numbers numbers;
+  strategies::StepNumbers numbers;
   float value = 0;
   std::uint64_t first_element = 0;
   std::uint64_t rows = 0, columns = 0;
@@ -76,7 +76,7 @@ struct RawCpuKernel {
   std::uint64_t elements = 0;
   const strategies::Subgroup* group = nullptr;
   std::uint64_t share = 0;
-  strategies::Numbers numbers;
+  strategies::StepNumbers numbers;
   std::uint64_t first_element = 0;
   bool adds = false;                            ///< a conversion into what is there
   const models::Operator* operation = nullptr;  ///< what has the products
@@ -102,13 +102,14 @@ struct WorkContext {
     std::uint64_t ranks = 1;  ///< that share the experts: so many in a row have different parts
   };
   Part part_of(std::uint32_t weight) const;
-  Moment moment_of(const strategies::Numbers& numbers) const;
+  Moment moment_of(const strategies::StepNumbers& numbers) const;
 };
 
-AdamNumbers adam_numbers(const description::Scenario& scenario, const strategies::Numbers& numbers);
+AdamNumbers adam_numbers(const description::Scenario& scenario,
+                         const strategies::StepNumbers& numbers);
 /// Of an optimizer that keeps a momentum alone.
 MomentumNumbers momentum_numbers(const description::Scenario& scenario,
-                                 const strategies::Numbers& numbers);
+                                 const strategies::StepNumbers& numbers);
 
 /// A share of a packed matrix in memory, which padding may follow.
 struct PackedShare {

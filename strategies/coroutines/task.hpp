@@ -11,7 +11,8 @@
 /// Coroutines of a strategy. Everything runs on one thread, inside Scheduler::drain().
 ///   Parameters   values, but for Machine& and const Model&: a frame outlives the call that made it
 ///   g++ 12.2     `co_await f(Aggregate{..., shared_ptr})` corrupts the aggregate: give such types
-///                constructors
+///                constructors. A co_await behind && or ||, or in a loop's condition, frees what it
+///                must not: it has a statement of its own (tests/house refuses others)
 namespace spillway::strategies {
 
 namespace detail {

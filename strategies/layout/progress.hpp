@@ -27,8 +27,8 @@ class Progress {
     scales_ = scales;
   }
 
-  Numbers numbers(std::uint64_t micro_batch) const {
-    Numbers now;
+  StepNumbers numbers(std::uint64_t micro_batch) const {
+    StepNumbers now;
     now.step = step_;
     now.micro_batch = micro_batch;
     now.update = updates_ + 1;

@@ -47,7 +47,7 @@ struct BoundOperand {
 };
 
 /// Where a training stands and what its kernels are to calculate with.
-struct Numbers {
+struct StepNumbers {
   std::uint64_t step = 0;         ///< from 0
   std::uint64_t micro_batch = 0;  ///< of the step, from 0
   std::uint64_t update = 0;       ///< from 1: steps that were not skipped, this one included
@@ -62,7 +62,7 @@ enum class GpuWork : std::uint8_t {
   norm,        ///< reads its input; squares = the sum of its squares
   add_norms,   ///< squares = the sum of such sums, the input, one behind the other
   root,        ///< output (fp32) = the square root of such a sum, the input
-  scale,       ///< gradients in place, by one: `Numbers::inverse_scale` has the number
+  scale,       ///< gradients in place, by one: `StepNumbers::inverse_scale` has the number
   check,       ///< output (fp32) = 1 when an input has an inf or a NaN, else 0
   set,         ///< output (fp32) = `value`
   initialize,  ///< first values of its outputs: weights, states
@@ -132,7 +132,7 @@ struct GpuKernel {
   GpuWork work = GpuWork::operation;
   AdamPart part = AdamPart::momentum;
   MuonPart muon = MuonPart::momentum;
-  Numbers numbers{};
+  StepNumbers numbers{};
   float value = 0;  ///< that `set` sets
   /// Of the weight, where the operands begin; of a muon_part, of the input or output, where the
   /// rank's share of the weight begins.
@@ -167,7 +167,7 @@ struct CpuKernel {
   const models::Operator* operation = nullptr;  ///< what has the products
   const Subgroup* group = nullptr;              ///< of Adam and checkpoints: what the operands hold
   std::uint64_t share = 0;  ///< of `group`: the rank whose share of each weight it is
-  Numbers numbers{};
+  StepNumbers numbers{};
   std::uint64_t first_element = 0;  ///< where there is no `group`: of the weight
   std::vector<BoundOperand> operands;
 };
@@ -180,7 +180,7 @@ struct StorageKernel {
   std::uint64_t written = 0;
   std::optional<std::uint32_t> drive{};  ///< that does it; none: all, each an equal part
   const Subgroup* group = nullptr;       ///< what the operands hold
-  Numbers numbers{};
+  StepNumbers numbers{};
   std::vector<BoundOperand> operands{};  ///< parts of extents on that storage
 };
 

@@ -1,6 +1,5 @@
 #include "strategies/parts/room.hpp"
 
-// g++ 12 frees what it must not when a co_await stands behind &&, or in a loop's condition.
 namespace spillway::strategies {
 
 Room::Room(Machine& machine, Rank rank, const Job& job, LayerFetches& fetches,

@@ -14,7 +14,7 @@ LayerPasses::LayerPasses(StreamingRank& parts)
 
 // ---- The passes
 
-Task<> LayerPasses::forward(Numbers numbers, std::uint64_t piece, bool backward_follows) {
+Task<> LayerPasses::forward(StepNumbers numbers, std::uint64_t piece, bool backward_follows) {
   numbers_ = numbers;
   const models::Span layers = job_.plans.pieces[piece].layers;
   fetches_.begin_pass(false, layers, numbers.micro_batch);
@@ -40,7 +40,7 @@ Task<> LayerPasses::forward(Numbers numbers, std::uint64_t piece, bool backward_
   co_await room_.pass_ends();
 }
 
-Task<> LayerPasses::backward(Numbers numbers, std::uint64_t piece, MicroBatch micro) {
+Task<> LayerPasses::backward(StepNumbers numbers, std::uint64_t piece, MicroBatch micro) {
   numbers_ = numbers;
   const models::Span layers = job_.plans.pieces[piece].layers;
   fetches_.begin_pass(true, layers, numbers.micro_batch);
@@ -81,7 +81,7 @@ Task<> LayerPasses::backward(Numbers numbers, std::uint64_t piece, MicroBatch mi
   co_await gradients_.drain();
 }
 
-Task<> LayerPasses::weight_gradients(Numbers numbers, std::uint64_t piece, MicroBatch micro) {
+Task<> LayerPasses::weight_gradients(StepNumbers numbers, std::uint64_t piece, MicroBatch micro) {
   numbers_ = numbers;
   const models::Span layers = job_.plans.pieces[piece].layers;
   room_.begin_pass();

@@ -20,12 +20,12 @@ class LayerPasses {
 
   /// piece             of LayerPlans::pieces
   /// backward_follows  with nothing in between: the last layers' weights may stay
-  Task<> forward(Numbers numbers, std::uint64_t piece, bool backward_follows);
+  Task<> forward(StepNumbers numbers, std::uint64_t piece, bool backward_follows);
   /// Where it is split, without the gradients of weights that may come later.
-  Task<> backward(Numbers numbers, std::uint64_t piece, MicroBatch micro);
+  Task<> backward(StepNumbers numbers, std::uint64_t piece, MicroBatch micro);
   /// These.
   ///   Source  Zero Bubble Pipeline Parallelism (ICLR 2024), 2: W
-  Task<> weight_gradients(Numbers numbers, std::uint64_t piece, MicroBatch micro);
+  Task<> weight_gradients(StepNumbers numbers, std::uint64_t piece, MicroBatch micro);
 
  private:
   Task<> run_again(std::uint32_t layer, std::uint32_t turn);
@@ -39,7 +39,7 @@ class LayerPasses {
   LayerFetches fetches_;
   Passes passes_;
   Room room_;
-  Numbers numbers_;
+  StepNumbers numbers_;
 };
 
 }  // namespace spillway::strategies

@@ -19,7 +19,7 @@ class PassesByLayer {
   Task<> forward();
   Task<> backward();
   /// Of the last micro-batch.
-  Numbers numbers() const { return parts_.progress.numbers(micro_batches() - 1); }
+  StepNumbers numbers() const { return parts_.progress.numbers(micro_batches() - 1); }
 
  private:
   std::uint64_t micro_batches() const { return parts_.job.steps->micro_batches(); }
@@ -38,7 +38,7 @@ class PassesByLayer {
   LayerFetches fetches_;
   Passes passes_;
   Room room_;
-  Numbers numbers_;
+  StepNumbers numbers_;
 };
 
 }  // namespace spillway::strategies

@@ -92,7 +92,7 @@ GpuKernel StepKernels::part(const StepKernel& planned, GpuKernel kernel) const {
   return kernel;
 }
 
-GpuKernel StepKernels::bind(const StepKernel& planned, const Numbers& numbers) const {
+GpuKernel StepKernels::bind(const StepKernel& planned, const StepNumbers& numbers) const {
   GpuKernel kernel;
   kernel.name = planned.name;
   kernel.numbers = numbers;

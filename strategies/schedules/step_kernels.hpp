@@ -13,7 +13,7 @@ class StepKernels {
       : job_(job), step_(step), tensors_(tensors) {}
 
   /// A kernel that runs on the GPU: no exchange. Its operands are there.
-  GpuKernel bind(const StepKernel& planned, const Numbers& numbers) const;
+  GpuKernel bind(const StepKernel& planned, const StepNumbers& numbers) const;
   /// First values of a weight or of one of its states.
   GpuKernel first_values(std::uint32_t tensor) const;
   /// The part of a tensor's buffer that kernels see.

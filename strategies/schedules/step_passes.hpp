@@ -22,7 +22,7 @@ class StepPasses {
   bool completes_gradients() const;
   Task<> run();
   /// Of the micro-batch that ran last.
-  const Numbers& numbers() const { return numbers_; }
+  const StepNumbers& numbers() const { return numbers_; }
 
  private:
   const StageAction& action() const { return actions_[at_]; }
@@ -40,7 +40,7 @@ class StepPasses {
   std::size_t at_ = 0;
   bool begun_ = false;
   bool backward_follows_ = false;  ///< with nothing in between, the micro-batch's own
-  Numbers numbers_;
+  StepNumbers numbers_;
 };
 
 }  // namespace spillway::strategies

@@ -78,7 +78,7 @@ Task<bool> StreamingRank::overflows() {
   co_return co_await check_overflow(machine, rank, job, sinks);
 }
 
-Task<Numbers> StreamingRank::clipped(Numbers numbers) {
+Task<StepNumbers> StreamingRank::clipped(StepNumbers numbers) {
   if (!norm) co_return numbers;
   if (sinks.active) {
     sinks.active->end_backward();
@@ -88,7 +88,7 @@ Task<Numbers> StreamingRank::clipped(Numbers numbers) {
   co_return co_await norm->clipped(numbers);
 }
 
-Task<> StreamingRank::end_update(bool overflow, const Numbers& numbers) {
+Task<> StreamingRank::end_update(bool overflow, const StepNumbers& numbers) {
   machine.enter(rank, result::Phase::update);
   weights.step_ends();
   if (overflow)

@@ -24,10 +24,10 @@ struct StreamingRank {
   Task<bool> overflows();
   /// What a step whose gradients are there updates with: `numbers`, or with a smaller factor for
   /// gradients whose norm is clipped.
-  Task<Numbers> clipped(Numbers numbers);
+  Task<StepNumbers> clipped(StepNumbers numbers);
   /// The update of a step of which some began in backward: what backward was too short for, or all
   /// of it taken back where an overflow was found.
-  Task<> end_update(bool overflow, const Numbers& numbers);
+  Task<> end_update(bool overflow, const StepNumbers& numbers);
   /// Ends the step.  Result  whether another step follows
   Task<bool> next_step(bool overflow);
   /// After the last step, whose update has ended.

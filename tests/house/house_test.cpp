@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/house/architecture.hpp"
+#include "tests/house/coroutines.hpp"
 #include "tests/house/dependencies.hpp"
 #include "tests/house/repository.hpp"
 #include "tests/house/sizes.hpp"
@@ -42,6 +43,8 @@ TEST(House, NoFileIsTooLong) { expect_none(file_findings(tree())); }
 TEST(House, NoFunctionIsTooLong) { expect_none(function_findings(tree())); }
 
 TEST(House, NoLineIsTooWide) { expect_none(line_findings(tree())); }
+
+TEST(House, NoCoroutineAwaitsWhereTheCompilerErrs) { expect_none(coroutine_findings(tree())); }
 
 TEST(House, EveryPackageHasItsLicenceInTheReadme) {
   const SourceFile packages = file_named("setup/packages");

@@ -121,7 +121,8 @@ View CpuExperts::kept_of(const Layer& layer, std::uint64_t micro_batch) const {
 }
 
 Op CpuExperts::compute(const models::Operator& operation, const std::vector<PlannedOperand>& of,
-                       const std::vector<View>& views, const Numbers& numbers, const Op& after) {
+                       const std::vector<View>& views, const StepNumbers& numbers,
+                       const Op& after) {
   const Layer& layer = layers_.at(operation.layer);
   CpuKernel kernel;
   kernel.work = CpuWork::products;

@@ -26,7 +26,7 @@ class CpuExperts {
   ///   of, views  its operands and where they lie on the GPU
   ///   Result     after it all that it writes is on the GPU
   Op compute(const models::Operator& operation, const std::vector<PlannedOperand>& of,
-             const std::vector<View>& views, const Numbers& numbers, const Op& after);
+             const std::vector<View>& views, const StepNumbers& numbers, const Op& after);
 
  private:
   struct Layer {

@@ -17,7 +17,7 @@ struct LayerOperands {
   std::vector<Op>* arrivals = nullptr;
   View transient, logits, scratch;
   const std::vector<Buffer>* hidden = nullptr;  ///< by index into LayerPlans::hidden
-  Numbers numbers{};
+  StepNumbers numbers{};
 };
 
 /// A pass that was issued.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-// g++ 12 frees what it must not when a co_await stands behind &&, or in a loop's condition.
 namespace spillway::strategies {
 
 void SavedByPlan::prefetch(std::uint32_t layer, std::uint64_t leave) {

@@ -111,7 +111,7 @@ View ActiveUpdate::sectors(std::uint32_t weight) const {
 // ---- While backward goes on
 
 void ActiveUpdate::begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors,
-                         const Numbers& numbers) {
+                         const StepNumbers& numbers) {
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
     Group& group = groups_[i];
     group.open.reset();
@@ -256,7 +256,7 @@ Task<> ActiveUpdate::updated() {
   for (const Group& group : groups_) co_await group.updated;
 }
 
-Task<> ActiveUpdate::update_again(const Numbers& numbers) {
+Task<> ActiveUpdate::update_again(const StepNumbers& numbers) {
   ENSURE(optimizer_.old_values(), "a step to be made again whose old values nobody kept");
   co_await updated();
   optimizer_.begin_again(numbers);

@@ -44,7 +44,7 @@ class ActiveUpdate {
   Task<> init();
   /// A backward begins whose gradients are final.
   ///   gradient, sectors   where those of a weight are, exactly and in whole sectors
-  void begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors, const Numbers& numbers);
+  void begin(CpuOptimizer::Flat gradient, CpuOptimizer::Flat sectors, const StepNumbers& numbers);
   /// Waits until there is room for the gradients of `weight`'s sub-group.
   Task<> room(std::uint32_t weight);
   /// The rank's share of a gradient: `computed`, it is complete on the GPU; `arrived`, it is here.
@@ -59,7 +59,7 @@ class ActiveUpdate {
   /// Takes all sub-groups back and updates them with other numbers (roll_back), as where the norm
   /// of the gradients, which is known when all are there, is clipped.
   ///   Source  SuperOffload (arXiv 2509.21271), speculation-then-validation
-  Task<> update_again(const Numbers& numbers);
+  Task<> update_again(const StepNumbers& numbers);
 
   /// Gradients land in buffers of sub-groups, not in the flat one.
   bool lands() const { return lands_; }

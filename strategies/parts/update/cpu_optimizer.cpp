@@ -106,7 +106,7 @@ Task<> CpuOptimizer::update_group(StateStore::Loaded loaded, bool keep) {
     co_await saved;
 }
 
-void CpuOptimizer::begin_update(Flat gradient, Flat sectors, const Numbers& numbers) {
+void CpuOptimizer::begin_update(Flat gradient, Flat sectors, const StepNumbers& numbers) {
   flat_ = std::move(gradient);
   fresh_ = std::move(sectors);
   numbers_ = numbers;

@@ -32,7 +32,7 @@ class CpuOptimizer {
   ///   flat   view of a weight's share in the flat gradient buffer, for gradients that are in host
   ///          memory; `sectors`: the same in whole sectors
   using Flat = std::function<View(std::uint32_t)>;
-  Task<> update(Flat flat, Flat sectors, const Numbers& numbers);
+  Task<> update(Flat flat, Flat sectors, const StepNumbers& numbers);
   /// Waits for the sub-groups that an update left for later (`optimizer.delayed_share`).
   Task<> finish_delayed();
   /// staleness 1: the new weights of the last update to where kernels read them.
@@ -43,7 +43,8 @@ class CpuOptimizer {
   // ---- An update that somebody else orders (see ActiveUpdate)
 
   /// `sectors`: where a weight's new values go, in whole sectors; they take their gradients' place.
-  void begin_update(Flat gradient, Flat sectors, const Numbers& numbers);
+  /// Both are asked until the update's last operation is issued, and not after.
+  void begin_update(Flat gradient, Flat sectors, const StepNumbers& numbers);
   /// Of a sub-group whose gradients are there when `after` is done, as narrow as they came. Without
   /// `optimizer.wait` it holds nothing, and only costs time.
   Op start_adam(const StateStore::Loaded& loaded, const After& after);
@@ -59,9 +60,9 @@ class CpuOptimizer {
   bool unscales_behind() const { return part_.unscale && part_.roll_back; }
   Task<> unscale_all();
   /// What the update that was begun last calculates with.
-  const Numbers& numbers() const { return numbers_; }
+  const StepNumbers& numbers() const { return numbers_; }
   /// The update is to be made again, with other numbers.
-  void begin_again(const Numbers& numbers) { numbers_ = numbers; }
+  void begin_again(const StepNumbers& numbers) { numbers_ = numbers; }
   /// What all ranks do together, after the last sub-group.
   Task<> finish_update();
 
@@ -131,7 +132,7 @@ class CpuOptimizer {
   // during an update
   Flat flat_;
   Flat fresh_;  ///< where new weights that take their gradients' place lie
-  Numbers numbers_;
+  StepNumbers numbers_;
   Pass pass_;
   std::uint64_t to_come_ = 0, hits_ = 0;  ///< swapped sub-groups of it
   Pending<> delayed_;

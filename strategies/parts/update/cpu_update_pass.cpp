@@ -43,7 +43,7 @@ void CpuOptimizer::fetch_ahead(Pass& pass, std::size_t position) {
   }
 }
 
-Task<> CpuOptimizer::update(Flat flat, Flat sectors, const Numbers& numbers) {
+Task<> CpuOptimizer::update(Flat flat, Flat sectors, const StepNumbers& numbers) {
   begin_update(std::move(flat), std::move(sectors), numbers);
   pass_ = begin_pass();
   to_come_ = hits_ = 0;

@@ -2,13 +2,13 @@
 
 namespace spillway::strategies {
 
-Task<> CpuUpdater::update(const Numbers& numbers) {
+Task<> CpuUpdater::update(const StepNumbers& numbers) {
   const GradientsToHost* const from = &gradients_;
   return optimizer_.update([from](std::uint32_t weight) { return from->gradient(weight); },
                            [from](std::uint32_t weight) { return from->sectors(weight); }, numbers);
 }
 
-Task<> LateUpdater::update(const Numbers& numbers) {
+Task<> LateUpdater::update(const StepNumbers& numbers) {
   gradients_.hand_over();
   const HandedOver* const from = &gradients_;
   running_ = machine_.spawn(optimizer_.update(
@@ -24,11 +24,11 @@ Task<> LateUpdater::publish() {
   co_await optimizer_.publish_late();
 }
 
-void ActiveUpdater::before_backward(const Numbers& numbers, bool completes) {
+void ActiveUpdater::before_backward(const StepNumbers& numbers, bool completes) {
   if (completes) gradients_.begin_update(numbers);
 }
 
-Task<> ActiveUpdater::update(const Numbers& numbers) {
+Task<> ActiveUpdater::update(const StepNumbers& numbers) {
   gradients_.end_backward();
   co_await all_.drain();
   if (numbers.inverse_scale != optimizer_.numbers().inverse_scale)

@@ -16,7 +16,7 @@ class CpuUpdater final : public Updater {
       : optimizer_(optimizer), gradients_(gradients) {}
 
   Task<> init() override { return optimizer_.init(); }
-  Task<> update(const Numbers& numbers) override;
+  Task<> update(const StepNumbers& numbers) override;
   Task<> publish() override { return optimizer_.finish_delayed(); }
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 
@@ -33,7 +33,7 @@ class LateUpdater final : public Updater {
       : machine_(machine), optimizer_(optimizer), gradients_(gradients) {}
 
   Task<> init() override { return optimizer_.init(); }
-  Task<> update(const Numbers& numbers) override;
+  Task<> update(const StepNumbers& numbers) override;
   Task<> publish() override;
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 
@@ -53,8 +53,8 @@ class ActiveUpdater final : public Updater {
       : optimizer_(optimizer), all_(all), gradients_(gradients) {}
 
   Task<> init() override { return optimizer_.init(); }
-  void before_backward(const Numbers& numbers, bool completes) override;
-  Task<> update(const Numbers& numbers) override;
+  void before_backward(const StepNumbers& numbers, bool completes) override;
+  Task<> update(const StepNumbers& numbers) override;
   Task<> take_back() override;
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 
@@ -74,7 +74,7 @@ class LooseUpdater final : public Updater {
       : optimizer_(optimizer), loop_(machine, rank, job, weights, optimizer, gradients) {}
 
   Task<> init() override;
-  void after_backward(const Numbers& numbers) override { loop_.start(numbers); }
+  void after_backward(const StepNumbers& numbers) override { loop_.start(numbers); }
   Task<> stop() override { return loop_.stop(); }
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 

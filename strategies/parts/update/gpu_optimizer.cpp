@@ -174,7 +174,7 @@ Task<> GpuOptimizer::checkpoint() {
 }
 
 /// The update operator of the step program.
-GpuKernel GpuOptimizer::kernel(const models::Operator& op, const Numbers& numbers, View into,
+GpuKernel GpuOptimizer::kernel(const models::Operator& op, const StepNumbers& numbers, View into,
                                TypedView gradient, const View& states_at) const {
   const std::uint32_t weight = weight_of(op);
   const TensorRow& row = job_.row(weight);
@@ -216,7 +216,7 @@ void GpuOptimizer::take_scratch(std::span<const models::Operator> updates) {
 }
 
 /// One update alone: its kernel holds what it took.
-Op GpuOptimizer::run_alone(const models::Operator& op, const Numbers& numbers, View into,
+Op GpuOptimizer::run_alone(const models::Operator& op, const StepNumbers& numbers, View into,
                            TypedView gradient, const View& states_at, const After& after) {
   take_scratch(std::span(&op, 1));
   const GpuKernel one = kernel(op, numbers, std::move(into), std::move(gradient), states_at);
@@ -238,14 +238,14 @@ const models::Operator& GpuOptimizer::update_of(std::uint32_t weight) const {
   return *update_of_[weight];
 }
 
-Op GpuOptimizer::update(std::uint32_t weight, const Numbers& numbers, View into,
+Op GpuOptimizer::update(std::uint32_t weight, const StepNumbers& numbers, View into,
                         const After& after) {
   ENSURE(!paged_, "an update in place of states that live elsewhere");
   return run_alone(update_of(weight), numbers, std::move(into), resident(weight), home(weight),
                    after);
 }
 
-Op GpuOptimizer::update(const GradientShare& gradient, const Numbers& numbers) {
+Op GpuOptimizer::update(const GradientShare& gradient, const StepNumbers& numbers) {
   const std::uint32_t weight = gradient.weight;
   const NumberFormat& format = job_.row(weight).gradient_format();
   const View own = gradient.on_gpu.part(0, format.bytes(gradient.elements));  // without its padding
@@ -260,7 +260,7 @@ Op GpuOptimizer::update(const GradientShare& gradient, const Numbers& numbers) {
 }
 
 /// Of all weights, the states of two on the GPU at once.
-Task<> GpuOptimizer::update_paged(const Numbers& numbers) {
+Task<> GpuOptimizer::update_paged(const StepNumbers& numbers) {
   Op updated;
   std::vector<Op> ways_home;
   for (const models::Operator& op : updates()) {
@@ -312,7 +312,7 @@ Op GpuOptimizer::run_flattened(std::vector<GpuKernel>& kernels) {
   return machine_.run(rank_, kernels);
 }
 
-Task<> GpuOptimizer::update_flattened(const Numbers& numbers) {
+Task<> GpuOptimizer::update_flattened(const StepNumbers& numbers) {
   const std::uint64_t subgroup = job_.scenario.strategy.optimizer.subgroup.value();
   std::vector<GpuKernel> kernels;
   std::uint64_t elements = 0, of_matrices = 0, most_of_matrices = 0;  // bytes of a sub-group's
@@ -401,7 +401,7 @@ Op GpuOptimizer::scale_gradients() {
   });
 }
 
-Task<> GpuOptimizer::update(const Numbers& numbers) {
+Task<> GpuOptimizer::update(const StepNumbers& numbers) {
   if (!job_.scenario.training.clips()) co_await norm_gradients(nullptr);
   if (job_.scenario.strategy.optimizer.flatten) {
     co_await update_flattened(numbers);
@@ -443,7 +443,7 @@ Task<> GpuOptimizer::update(const Numbers& numbers) {
 }
 
 /// Behind all else on the stream.
-Op GpuOptimizer::update_matrices(const Numbers& numbers) {
+Op GpuOptimizer::update_matrices(const StepNumbers& numbers) {
   return matrices_.update([&](std::uint32_t weight) {
     GpuKernel whole = kernel(update_of(weight), numbers, weights_.updated_share(weight),
                              resident(weight), home(weight));
@@ -454,7 +454,7 @@ Op GpuOptimizer::update_matrices(const Numbers& numbers) {
 
 /// Of weights that live in host memory.
 Task<> GpuOptimizer::send_away(std::vector<const models::Operator*> updates,
-                               const Numbers& numbers) {
+                               const StepNumbers& numbers) {
   std::vector<Op> copies;
   for (const models::Operator* const op : updates) {
     if (copies.size() >= 2) co_await copies[copies.size() - 2];

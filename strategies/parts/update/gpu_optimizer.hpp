@@ -24,14 +24,14 @@ class GpuOptimizer {
                const ResidentGradients* gradients);
   /// Throws  OutOfMemory
   Task<> init();
-  Task<> update(const Numbers& numbers);
+  Task<> update(const StepNumbers& numbers);
   /// The norms of gradients that stay: where they are clipped, before an update that reads them.
   ///   clipped  to which they leave their part; null: nobody reads them
   Task<> norm_gradients(const GradientNorm* clipped);
   /// Of one weight, into where its old values are; the gradient is there when `after` is done.
-  Op update(std::uint32_t weight, const Numbers& numbers, View into, const After& after);
+  Op update(std::uint32_t weight, const StepNumbers& numbers, View into, const After& after);
   /// Of one weight that lives on the GPU, by a gradient that has just been made.
-  Op update(const GradientShare& gradient, const Numbers& numbers);
+  Op update(const GradientShare& gradient, const StepNumbers& numbers);
   /// staleness 1: what the last update made, if there is any, to where kernels read it.
   Task<> publish_late();
   /// Brings every master to host memory, one by one.
@@ -40,7 +40,7 @@ class GpuOptimizer {
  private:
   Task<> first_states();
   Task<> gather(Op updated);
-  Task<> send_away(std::vector<const models::Operator*> updates, const Numbers& numbers);
+  Task<> send_away(std::vector<const models::Operator*> updates, const StepNumbers& numbers);
   Task<> copy_weights(bool out);
   View late(std::uint32_t weight) const;
   /// Elements of the weight that this rank updates, and the first of them.
@@ -64,13 +64,13 @@ class GpuOptimizer {
   /// Back home after `changed`.
   Op page_out(std::uint32_t weight, const Paged& paged, const Op& changed);
   TypedView resident(std::uint32_t weight) const;
-  GpuKernel kernel(const models::Operator& op, const Numbers& numbers, View into,
+  GpuKernel kernel(const models::Operator& op, const StepNumbers& numbers, View into,
                    TypedView gradient, const View& states_at) const;
   /// Where norms are clipped, a pass over all gradients that multiplies them.
   Op scale_gradients();
   template <class Fill>
   Op for_gradients(const Fill& fill);
-  Task<> update_flattened(const Numbers& numbers);
+  Task<> update_flattened(const StepNumbers& numbers);
   /// Copies of a gradient: in its own type, and in fp32 where the update reads that.
   struct Flattened {
     std::uint64_t flat = 0, wide = 0;
@@ -78,12 +78,12 @@ class GpuOptimizer {
   };
   Flattened flattened(std::uint32_t weight) const;
   double traffic_of(const Flattened& copies) const;
-  Op update_matrices(const Numbers& numbers);
+  Op update_matrices(const StepNumbers& numbers);
   Op run_flattened(std::vector<GpuKernel>& kernels);
   void take_scratch(std::span<const models::Operator> updates);
-  Op run_alone(const models::Operator& op, const Numbers& numbers, View into, TypedView gradient,
-               const View& states_at, const After& after);
-  Task<> update_paged(const Numbers& numbers);
+  Op run_alone(const models::Operator& op, const StepNumbers& numbers, View into,
+               TypedView gradient, const View& states_at, const After& after);
+  Task<> update_paged(const StepNumbers& numbers);
   std::span<const models::Operator> updates() const {
     const models::Span span = job_.program.update;
     return std::span(job_.program.operators).subspan(span.first, span.last - span.first);

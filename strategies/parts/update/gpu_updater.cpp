@@ -13,7 +13,7 @@ RepeatedUpdater::RepeatedUpdater(GpuOptimizer& optimizer, Replay& replay)
     : optimizer_(optimizer), replay_(replay) {
   replay.set_update(
       [this](std::uint32_t weight, std::uint64_t number, View into, const After& after) {
-        Numbers numbers = numbers_;
+        StepNumbers numbers = numbers_;
         numbers.update = number;
         return optimizer_.update(weight, numbers, std::move(into), after);
       });

@@ -13,7 +13,7 @@ class GpuUpdater final : public Updater {
   explicit GpuUpdater(GpuOptimizer& optimizer) : optimizer_(optimizer) {}
 
   Task<> init() override { return optimizer_.init(); }
-  Task<> update(const Numbers& numbers) override { return optimizer_.update(numbers); }
+  Task<> update(const StepNumbers& numbers) override { return optimizer_.update(numbers); }
   Task<> publish() override { return optimizer_.publish_late(); }
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 
@@ -27,12 +27,12 @@ class GpuUpdaterInBackward final : public Updater {
   GpuUpdaterInBackward(GpuOptimizer& optimizer, GradientsIntoGpuUpdate& gradients);
 
   Task<> init() override { return optimizer_.init(); }
-  void before_backward(const Numbers& numbers, bool) override { numbers_ = numbers; }
+  void before_backward(const StepNumbers& numbers, bool) override { numbers_ = numbers; }
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 
  private:
   GpuOptimizer& optimizer_;
-  Numbers numbers_;
+  StepNumbers numbers_;
 };
 
 /// On the GPU, weight by weight with the delays of a recorded training (see Replay).
@@ -41,14 +41,14 @@ class RepeatedUpdater final : public Updater {
   RepeatedUpdater(GpuOptimizer& optimizer, Replay& replay);
 
   Task<> init() override { return optimizer_.init(); }
-  void before_backward(const Numbers& numbers, bool) override { numbers_ = numbers; }
+  void before_backward(const StepNumbers& numbers, bool) override { numbers_ = numbers; }
   Task<> stop() override { return replay_.show_all(); }
   Task<> checkpoint() override { return optimizer_.checkpoint(); }
 
  private:
   GpuOptimizer& optimizer_;
   Replay& replay_;
-  Numbers numbers_;  ///< of the micro-batch that runs
+  StepNumbers numbers_;  ///< of the micro-batch that runs
 };
 
 }  // namespace spillway::strategies

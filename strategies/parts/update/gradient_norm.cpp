@@ -46,7 +46,7 @@ void GradientNorm::leave(GpuKernel& kernel, std::uint32_t weight) const {
                                  Access::write, Role::squares, ElementType::fp32, weight);
 }
 
-Task<Numbers> GradientNorm::clipped(Numbers numbers) const {
+Task<StepNumbers> GradientNorm::clipped(StepNumbers numbers) const {
   GpuKernel add;
   add.name = "gradient norm";
   add.work = GpuWork::add_norms;

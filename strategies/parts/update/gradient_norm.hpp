@@ -25,7 +25,7 @@ class GradientNorm {
   void leave(GpuKernel& kernel, std::uint32_t weight) const;
   /// All ranks add up what such kernels, which are done, have left.
   ///   Result  `numbers`, for gradients that are clipped
-  Task<Numbers> clipped(Numbers numbers) const;
+  Task<StepNumbers> clipped(StepNumbers numbers) const;
 
  private:
   bool counts(std::uint32_t weight) const;

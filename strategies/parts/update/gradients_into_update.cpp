@@ -26,7 +26,7 @@ void GradientsIntoUpdate::arrives(const GradientShare& share, const Op& arrived,
   if (!goes_on) update_.arrives(share.weight, share.ready, arrived);
 }
 
-void GradientsIntoUpdate::begin_update(const Numbers& numbers) {
+void GradientsIntoUpdate::begin_update(const StepNumbers& numbers) {
   updating_ = true;
   update_.begin([this](std::uint32_t weight) { return gradient(weight); },
                 [this](std::uint32_t weight) { return sectors(weight); }, numbers);

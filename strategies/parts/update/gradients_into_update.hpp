@@ -27,7 +27,7 @@ class GradientsIntoUpdate final : public GradientsToHost {
   bool ends_with_backward() const override { return !updating_; }
 
   /// The backward of the last micro-batch begins.
-  void begin_update(const Numbers& numbers);
+  void begin_update(const StepNumbers& numbers);
   /// It ended: all gradients are on their way.
   void end_backward() { updating_ = false; }
   /// Waits for what is updated after backward; `taken_back`: it never was.
@@ -35,7 +35,7 @@ class GradientsIntoUpdate final : public GradientsToHost {
   /// Of an update that may be taken back: waits until all gradients have been looked through.
   Task<bool> overflows() { return update_.overflows(); }
   /// ... until it has been taken back, and made once more with other numbers.
-  Task<> update_again(const Numbers& numbers) { return update_.update_again(numbers); }
+  Task<> update_again(const StepNumbers& numbers) { return update_.update_again(numbers); }
   /// ... until the last sub-group is updated.
   Task<> updated() { return update_.updated(); }
 

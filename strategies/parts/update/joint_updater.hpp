@@ -14,9 +14,9 @@ class JointUpdater final : public Updater {
       : machine_(machine), members_(std::move(members)) {}
 
   Task<> init() override;
-  void before_backward(const Numbers& numbers, bool completes) override;
-  void after_backward(const Numbers& numbers) override;
-  Task<> update(const Numbers& numbers) override;
+  void before_backward(const StepNumbers& numbers, bool completes) override;
+  void after_backward(const StepNumbers& numbers) override;
+  Task<> update(const StepNumbers& numbers) override;
   Task<> take_back() override;
   Task<> publish() override;
   Task<> stop() override;

@@ -63,7 +63,7 @@ std::vector<Range> NearStorage::places(std::uint32_t group) const {
   return all;
 }
 
-Op NearStorage::update(std::uint32_t group, const Numbers& numbers) {
+Op NearStorage::update(std::uint32_t group, const StepNumbers& numbers) {
   const Subgroup& members = job_.subgroups[group];
   StateStore::OnStorage states = states_.on_storage(group);
   StorageKernel kernel;

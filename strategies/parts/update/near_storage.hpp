@@ -24,7 +24,7 @@ class NearStorage {
   /// The most sub-groups that a round can have, whatever the order: one on each drive.
   std::uint64_t largest_round() const;
   /// Of a sub-group whose states are on storage.
-  Op update(std::uint32_t group, const Numbers& numbers);
+  Op update(std::uint32_t group, const StepNumbers& numbers);
   /// The sub-group's new weights, one after the other in whole sectors.
   std::vector<Op> read_back(std::uint32_t group, const Buffer& into, const Op& updated);
 

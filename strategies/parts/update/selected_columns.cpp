@@ -88,7 +88,7 @@ Task<> SelectedColumns::init() {
   co_await machine_.run(rank_, std::span<const GpuKernel>(&clear, 1));
 }
 
-void SelectedColumns::begin(const Numbers& numbers, bool completes) {
+void SelectedColumns::begin(const StepNumbers& numbers, bool completes) {
   const std::uint64_t micro_batches = job_.scenario.training.gradient_accumulation;
   numbers_ = numbers;
   numbers_.update = (numbers.update - 1) * micro_batches + numbers.micro_batch + 1;
@@ -355,12 +355,12 @@ Task<> UpdaterBesideSelected::init() {
   co_await others_->init();
 }
 
-void UpdaterBesideSelected::before_backward(const Numbers& numbers, bool completes) {
+void UpdaterBesideSelected::before_backward(const StepNumbers& numbers, bool completes) {
   columns_.begin(numbers, completes);
   others_->before_backward(numbers, completes);
 }
 
-Task<> UpdaterBesideSelected::update(const Numbers& numbers) {
+Task<> UpdaterBesideSelected::update(const StepNumbers& numbers) {
   if (!late_) co_await columns_.save();
   co_await others_->update(numbers);
   if (!late_) co_await columns_.restore();

@@ -28,7 +28,7 @@ class SelectedColumns {
   /// Throws  OutOfMemory
   Task<> init();
   /// A micro-batch whose gradients are about to come.
-  void begin(const Numbers& numbers, bool completes);
+  void begin(const StepNumbers& numbers, bool completes);
   /// This rank's share of a gradient, reduced. In the order of the layers, which all ranks have
   /// alike.
   ///   Result  done when nothing of it is read any more, and the weight may be used
@@ -92,7 +92,7 @@ class SelectedColumns {
   bool in_host_;  ///< states, and what is saved, live there
   std::vector<Slot> slots_;
   std::size_t turn_ = 0;  ///< slots taken
-  Numbers numbers_;
+  StepNumbers numbers_;
   bool completes_ = false;  ///< a step's last gradients come, or wait for `restore`
 };
 
@@ -134,9 +134,9 @@ class UpdaterBesideSelected final : public Updater {
       : columns_(columns), others_(std::move(others)), late_(late) {}
 
   Task<> init() override;
-  void before_backward(const Numbers& numbers, bool completes) override;
-  void after_backward(const Numbers& numbers) override { others_->after_backward(numbers); }
-  Task<> update(const Numbers& numbers) override;
+  void before_backward(const StepNumbers& numbers, bool completes) override;
+  void after_backward(const StepNumbers& numbers) override { others_->after_backward(numbers); }
+  Task<> update(const StepNumbers& numbers) override;
   Task<> publish() override;
   Task<> stop() override { return others_->stop(); }
   Task<> checkpoint() override { return others_->checkpoint(); }

@@ -42,7 +42,7 @@ View UpdateLoop::wide(const Subgroup::Member& member) const {
   return wide_.view(fp32_numbers.bytes(member.offset), fp32_numbers.bytes(member.elements));
 }
 
-void UpdateLoop::start(const Numbers& numbers) {
+void UpdateLoop::start(const StepNumbers& numbers) {
   numbers_ = numbers;
   if (!loop_) loop_ = machine_.spawn(turn_by_turn());
 }
@@ -128,7 +128,7 @@ Task<> UpdateLoop::update(StateStore::Loaded loaded) {
   const std::uint32_t index = loaded.group;
   const Subgroup& group = job_.subgroups[index];
   const Op taken = take(group);
-  Numbers numbers = numbers_;
+  StepNumbers numbers = numbers_;
   numbers.update = delays_.published[index].size() + 1;
   const auto gradient = [this](std::uint32_t weight) {
     const auto& [its_group, member] = member_of_[weight];

@@ -23,7 +23,7 @@ class UpdateLoop {
   /// Throws  OutOfMemory
   Task<> init();
   /// `numbers`: the scale of the gradients; the same in all steps.
-  void start(const Numbers& numbers);
+  void start(const StepNumbers& numbers);
   /// Ends with the sub-group that it is at.
   Task<> stop();
 
@@ -46,7 +46,7 @@ class UpdateLoop {
   StateStore& states_;
   Delays& delays_;
   Buffer wide_;  ///< gradients of the sub-group under way, then its new weights
-  Numbers numbers_;
+  StepNumbers numbers_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> member_of_;  ///< weight -> group, member
   std::vector<Pending<StateStore::Loaded>> fetches_;                ///< by sub-group
   std::deque<Event> saved_;  ///< by sub-group: its states are where they live

@@ -16,11 +16,11 @@ class Updater {
   virtual Task<> init() = 0;
   /// The backward of a micro-batch begins.
   ///   completes  it is the one that completes the step's gradients
-  virtual void before_backward(const Numbers& /*of the micro-batch*/, bool /*completes*/) {}
+  virtual void before_backward(const StepNumbers& /*of the micro-batch*/, bool /*completes*/) {}
   /// It has ended: its gradients have come, or are on their way where an update takes them.
-  virtual void after_backward(const Numbers& /*of the micro-batch*/) {}
+  virtual void after_backward(const StepNumbers& /*of the micro-batch*/) {}
   /// The step's passes are over.  Returns when the next step may begin
-  virtual Task<> update(const Numbers&) { co_return; }
+  virtual Task<> update(const StepNumbers&) { co_return; }
   /// The same of a step with an overflow: what was updated already becomes what it was before.
   virtual Task<> take_back() { co_return; }
   /// What an update beside the step made of the weights, which the step did not see: the next one

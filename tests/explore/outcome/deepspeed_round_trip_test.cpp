@@ -6,7 +6,7 @@
 #include "scenarios/deepspeed/export_deepspeed.hpp"
 #include "scenarios/json/shipped.hpp"
 #include "tests/explore/simulator.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 namespace spillway::explore::deepspeed_round_trip_test {
 namespace {

@@ -2,7 +2,7 @@
 #include "reports/result/what_if.hpp"
 #include "tests/explore/simulator.hpp"
 #include "tests/long_test.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include "hw_backend/storage/open_engine.hpp"
 #include "scenarios/document/read_machine.hpp"
 #include "tests/long_test.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

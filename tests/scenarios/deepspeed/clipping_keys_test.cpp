@@ -6,8 +6,8 @@
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
 #include "strategies/systems/catalogue.hpp"
+#include "tests/reports/text/words_of.hpp"
 #include "tests/scenarios/deepspeed/imported.hpp"
-#include "tests/text/words_of.hpp"
 
 /// `gradient_clipping`, and Adafactor with and without ZeRO.
 namespace spillway::scenarios::clipping_keys_test {

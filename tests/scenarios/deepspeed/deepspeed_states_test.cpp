@@ -6,7 +6,7 @@
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
 #include "strategies/systems/catalogue.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 /// `bf16_master_weights_and_grads` and `bf16_optimizer_states`, there and back.
 namespace spillway::scenarios::deepspeed_states_test {

@@ -5,9 +5,9 @@
 #include "scenarios/deepspeed/export_deepspeed.hpp"
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
+#include "tests/reports/text/words_of.hpp"
 #include "tests/scenarios/complaints.hpp"
 #include "tests/scenarios/test_systems.hpp"
-#include "tests/text/words_of.hpp"
 
 namespace spillway::scenarios::deepspeed_tensor_parallel_test {
 namespace {

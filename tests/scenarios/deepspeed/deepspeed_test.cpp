@@ -5,11 +5,11 @@
 #include "scenarios/deepspeed/export_deepspeed.hpp"
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
+#include "tests/reports/text/words_of.hpp"
 #include "tests/scenarios/complaints.hpp"
 #include "tests/scenarios/deepspeed/imported.hpp"
 #include "tests/scenarios/temporary_files.hpp"
 #include "tests/scenarios/test_systems.hpp"
-#include "tests/text/words_of.hpp"
 
 namespace spillway::scenarios::deepspeed_test {
 namespace {

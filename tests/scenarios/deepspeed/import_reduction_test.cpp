@@ -3,8 +3,8 @@
 
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
+#include "tests/reports/text/words_of.hpp"
 #include "tests/scenarios/deepspeed/imported.hpp"
-#include "tests/text/words_of.hpp"
 
 namespace spillway::scenarios::import_reduction_test {
 namespace {

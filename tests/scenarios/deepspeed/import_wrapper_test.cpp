@@ -5,9 +5,9 @@
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
 #include "scenarios/reading/read_scenario.hpp"
+#include "tests/reports/text/words_of.hpp"
 #include "tests/scenarios/complaints.hpp"
 #include "tests/scenarios/test_systems.hpp"
-#include "tests/text/words_of.hpp"
 
 namespace spillway::scenarios::import_wrapper_test {
 namespace {

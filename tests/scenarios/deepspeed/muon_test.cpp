@@ -5,7 +5,7 @@
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
 #include "strategies/systems/catalogue.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 /// DeepSpeed's Muon under ZeRO.
 namespace spillway::scenarios::muon_test {

@@ -6,7 +6,7 @@
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
 #include "strategies/systems/catalogue.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 /// `super_offload` and what stands beside it, there and back.
 namespace spillway::scenarios::superoffload_keys_test {

@@ -6,7 +6,7 @@
 #include "scenarios/deepspeed/import_deepspeed.hpp"
 #include "scenarios/json/hjson.hpp"
 #include "strategies/systems/catalogue.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 /// The section `zenflow`, there and back.
 namespace spillway::scenarios::zenflow_keys_test {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 #include <fstream>
 
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 namespace spillway::evidence::drive_use_test {
 namespace {

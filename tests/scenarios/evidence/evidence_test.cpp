@@ -6,7 +6,7 @@
 
 #include "scenarios/description/data_files.hpp"
 #include "scenarios/description/errors.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 namespace spillway::evidence {
 namespace {

@@ -3,7 +3,7 @@
 #include "scenarios/reading/lifetimes_file.hpp"
 #include "scenarios/trace/import_trace.hpp"
 #include "scenarios/trace/trace_text.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

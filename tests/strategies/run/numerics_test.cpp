@@ -1,6 +1,6 @@
 #include "strategies/run/numerics.hpp"
+#include "tests/reports/text/words_of.hpp"
 #include "tests/strategies/systems/systems.hpp"
-#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 

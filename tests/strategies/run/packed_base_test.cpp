@@ -1,7 +1,7 @@
 #include "strategies/run/packed_base.hpp"
 
+#include "tests/reports/text/words_of.hpp"
 #include "tests/strategies/systems/systems.hpp"
-#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 

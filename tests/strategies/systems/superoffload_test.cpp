@@ -1,5 +1,5 @@
+#include "tests/reports/text/words_of.hpp"
 #include "tests/strategies/systems/systems.hpp"
-#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 

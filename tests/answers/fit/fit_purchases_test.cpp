@@ -1,7 +1,7 @@
 #include "answers/fit/fit.hpp"
 
 #include "strategies/bounds/mandatory.hpp"
-#include "tests/answers/fit_questions.hpp"
+#include "tests/answers/fit/fit_questions.hpp"
 #include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>

@@ -5,8 +5,8 @@
 #include "answers/calibrate/drives.hpp"
 #include "scenarios/document/read_machine.hpp"
 #include "sim/plugin.hpp"
-#include "tests/answers/calibrated.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/answers/calibrate/calibrated.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,9 +3,9 @@
 #include "explore/outcome/runs_with.hpp"
 #include "reports/result/way.hpp"
 #include "scenarios/document/read_machine.hpp"
-#include "tests/answers/fit_questions.hpp"
+#include "tests/answers/fit/fit_questions.hpp"
 #include "tests/long_test.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 

@@ -2,7 +2,7 @@
 #include "explore/outcome/runs_with.hpp"
 #include "scenarios/deepspeed/trainer.hpp"
 #include "strategies/systems/catalogue.hpp"
-#include "tests/answers/fit_questions.hpp"
+#include "tests/answers/fit/fit_questions.hpp"
 #include "tests/long_test.hpp"
 
 #include <gmock/gmock.h>

@@ -8,9 +8,9 @@
 #include "reports/result/what_if.hpp"
 #include "scenarios/json/schema_check.hpp"
 #include "strategies/systems/catalogue.hpp"
-#include "tests/answers/fit_questions.hpp"
+#include "tests/answers/fit/fit_questions.hpp"
 #include "tests/long_test.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

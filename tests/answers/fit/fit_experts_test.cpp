@@ -1,9 +1,9 @@
 #include "answers/fit/candidates.hpp"
 #include "answers/fit/fit.hpp"
 #include "reports/result/way.hpp"
-#include "tests/answers/fit_questions.hpp"
+#include "tests/answers/fit/fit_questions.hpp"
 #include "tests/long_test.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

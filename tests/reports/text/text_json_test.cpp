@@ -1,6 +1,6 @@
 #include "reports/text/text_json.hpp"
 
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

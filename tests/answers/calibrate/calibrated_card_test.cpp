@@ -2,7 +2,7 @@
 #include "scenarios/description/text.hpp"
 #include "scenarios/document/read_machine.hpp"
 #include "sim/plugin.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

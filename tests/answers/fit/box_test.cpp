@@ -5,7 +5,7 @@
 #include "scenarios/description/quantity.hpp"
 #include "scenarios/document/part_catalogue.hpp"
 #include "scenarios/document/read_machine.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #include "scenarios/document/read_machine.hpp"
-#include "tests/answers/calibrated.hpp"
+#include "tests/answers/calibrate/calibrated.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
