@@ -36,7 +36,8 @@ CopyRates copy_rates(const description::PcieSpec& pcie) {
 
 }  // namespace
 
-void Platform::build_cpu(Zone* zone) {
+void Platform::build_cpu(Zone* zone, std::uint32_t node) {
+  NodeLinks& own = nodes_[node];
   const description::HostSpec& host = machine_.host;
   const double cores = static_cast<double>(host.cores);
   std::vector<double> levels(adam_level + adam_levels);
@@ -56,37 +57,36 @@ void Platform::build_cpu(Zone* zone) {
   for (std::size_t bytes = 1; bytes <= adam_levels; ++bytes)
     levels[adam_level + bytes - 1] = host.adam.value() * static_cast<double>(bytes);
   for (double& level : levels) level /= alike_;
-  cores_ = device_time("cores", levels);
-  teams_.resize(ranks_);
-  if (!host.team_rates.empty())
-    cores_->set_sharing_policy(Link::SharingPolicy::NONLINEAR, [this](double capacity, int) {
-      return capacity * machine_.host.team_share(alike_ * busy_teams_);
-    });
-  cores_->seal();
-  adam_ = timed(zone, {cores_, dram_}, adam_level);
-  convert_ = timed(zone, {cores_, dram_}, convert_level);
-  fused_ = timed(zone, {cores_, dram_}, fused_level);
-  memcpy_ = timed(zone, {cores_, dram_}, memcpy_level);
-  products_ = timed(zone, {cores_}, product_level);
-  chained_ = threads(zone, "check", host.check_chained.value(), chained_level);
-  touched_ = threads(zone, "touch", host.first_touch.value(), touch_level);
+  own.cores = device_time(node_title(node, "cores"), levels);
+  if (!host.team_rates.empty())  // nodes_ stays as it is from now on
+    own.cores->set_sharing_policy(
+        Link::SharingPolicy::NONLINEAR, [this, &own](double capacity, int) {
+          return capacity * machine_.host.team_share(alike_ * own.busy_teams);
+        });
+  own.cores->seal();
+  own.adam = timed(zone, {own.cores, own.dram}, adam_level);
+  own.convert = timed(zone, {own.cores, own.dram}, convert_level);
+  own.fused = timed(zone, {own.cores, own.dram}, fused_level);
+  own.memcpy = timed(zone, {own.cores, own.dram}, memcpy_level);
+  own.products = timed(zone, {own.cores}, product_level);
+  add_threads(chained_, zone, node, "check", host.check_chained.value(), chained_level);
+  add_threads(touched_, zone, node, "touch", host.first_touch.value(), touch_level);
   if (engine_ == description::IoEngine::buffered)
-    cached_ = threads(zone, "page cache", 2 * host.page_cache.value(), cached_level);
+    add_threads(cached_, zone, node, "page cache", 2 * host.page_cache.value(), cached_level);
   if (!shares_host()) return;
-  convert_.weight = weight_of(host.convert.value());
-  fused_.weight = weight_of(host.check_fused.value());
+  own.convert.weight = weight_of(host.convert.value());
+  own.fused.weight = weight_of(host.check_fused.value());
 }
 
-/// A thread each rank, on one core, at most at that rate.
-std::vector<Path> Platform::threads(Zone* zone, const char* name, double bytes_per_s,
-                                    std::size_t level) {
-  std::vector<Path> paths;
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+/// A thread each rank of the node, on one core, at most at that rate.
+void Platform::add_threads(std::vector<Path>& paths, Zone* zone, std::uint32_t node,
+                           const char* name, double bytes_per_s, std::size_t level) {
+  for (std::uint32_t rank = node * ranks_per_node_; rank < ranks_; ++rank) {
+    if (node_of(Rank{rank}) != node) break;
     Link* thread = link(std::string(name) + std::to_string(rank), bytes_per_s);
-    paths.push_back(timed(zone, {cores_, thread, dram_}, level));
+    paths.push_back(timed(zone, {nodes_[node].cores, thread, nodes_[node].dram}, level));
     if (shares_host()) paths.back().weight = weight_of(bytes_per_s);
   }
-  return paths;
 }
 
 /// What is short is shared so that all that compete slow down alike, as threads do that a scheduler
@@ -97,17 +97,21 @@ double Platform::weight_of(double alone_bytes_per_s) const {
 
 /// A copy holds a core for as long as it takes alone, and reads and writes DRAM.
 void Platform::build_streams(Zone* zone) {
-  thread_ = timed(zone, {cores_}, thread_level);
-  traffic_ = path(zone, {dram_});
+  for (NodeLinks& node : nodes_) {
+    node.thread = timed(zone, {node.cores}, thread_level);
+    node.traffic = path(zone, {node.dram});
+  }
   const CopyRates rates = copy_rates(machine_.pcie);
-  const auto copy = [&](std::vector<Link*> links, std::size_t level, double alone) {
-    links.insert(links.begin(), cores_);
-    links.insert(links.end(), {dram_, dram_});
-    Path made = timed(zone, links, level);
-    made.weight = weight_of(alone);
-    return made;
-  };
-  for (GpuLinks& gpu : gpus_) {
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    const NodeLinks& node = nodes_[node_of(Rank{rank})];
+    const auto copy = [&](std::vector<Link*> links, std::size_t level, double alone) {
+      links.insert(links.begin(), node.cores);
+      links.insert(links.end(), {node.dram, node.dram});
+      Path made = timed(zone, links, level);
+      made.weight = weight_of(alone);
+      return made;
+    };
+    GpuLinks& gpu = gpus_[rank];
     gpu.in_pinned = copy({gpu.in, gpu.all_in}, h2d_level, rates.h2d);
     gpu.in_pageable = copy({gpu.slow_in, gpu.in, gpu.all_in}, slow_h2d_level, rates.slow_h2d);
     gpu.out_pinned = copy({gpu.all_out, gpu.out}, d2h_level, rates.d2h);
@@ -118,27 +122,28 @@ void Platform::build_streams(Zone* zone) {
 void Platform::count_team(Rank rank, int by) {
   const bool before = teams_[rank.index] > 0;
   teams_[rank.index] += by;
-  busy_teams_ += (teams_[rank.index] > 0) - before;
+  nodes_[node_of(rank)].busy_teams += (teams_[rank.index] > 0) - before;
 }
 
 Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) {
   const double traffic = static_cast<double>(kernel.traffic);
+  const NodeLinks& node = nodes_[node_of(rank)];
   switch (kernel.work) {
     case strategies::CpuWork::convert:
     case strategies::CpuWork::initialize:
     case strategies::CpuWork::checkpoint:
-      return {convert_, traffic};
+      return {node.convert, traffic};
     case strategies::CpuWork::add:
     case strategies::CpuWork::scale:
-      return {memcpy_, traffic};
+      return {node.memcpy, traffic};
     case strategies::CpuWork::products: {
       // what takes longer alone: DRAM, or the cores, which then leave it room
       ENSURE(product_rate_ > 0, "the machine has no rate for products of the CPU");
       const bool read = kernel.flops / product_rate_ < traffic / machine_.host.memory_rate.value();
-      return read ? CpuPath{memcpy_, traffic} : CpuPath{products_, kernel.flops};
+      return read ? CpuPath{node.memcpy, traffic} : CpuPath{node.products, kernel.flops};
     }
     case strategies::CpuWork::check_fused:
-      return {fused_, traffic};
+      return {node.fused, traffic};
     case strategies::CpuWork::check_chained:
       return {chained_[rank.index], traffic};
     case strategies::CpuWork::touch:
@@ -149,9 +154,9 @@ Platform::CpuPath Platform::cpu(const strategies::CpuKernel& kernel, Rank rank) 
   const double elements = static_cast<double>(kernel.elements);
   const double bytes = std::clamp(std::round(traffic / elements), 1.0, double{adam_levels});
   // the weight is read when a transfer starts, so one pair of hosts serves every level
-  for (const simgrid::s4u::Host* host : {adam_.from, adam_.to})
-    cores_->set_host_wifi_rate(host, static_cast<int>(adam_level + bytes) - 1);
-  Path path = adam_;
+  for (const simgrid::s4u::Host* host : {node.adam.from, node.adam.to})
+    node.cores->set_host_wifi_rate(host, static_cast<int>(adam_level + bytes) - 1);
+  Path path = node.adam;
   if (shares_host()) path.weight = weight_of(machine_.host.adam.value() * bytes);
   return {path, elements * bytes};
 }

@@ -39,7 +39,7 @@ void SimMachine::start_buffered(SimOperation& operation) {
   } else {
     std::vector<StorageBytes> parts;
     for (const strategies::StoragePiece& piece : operation.pieces)
-      parts.push_back({piece.storage.index, static_cast<double>(piece.bytes)});
+      parts.push_back({entry_of(piece.storage), static_cast<double>(piece.bytes)});
     const double over = pages.write(file, range.offset, operation.bytes, parts, room);
     if (over > 0) operation.owes = pages.written_back() + over;
   }
@@ -62,12 +62,13 @@ void SimMachine::write_back(std::uint32_t node) {
     flush->rank = rank;
     flush->bytes = static_cast<std::uint64_t>(bytes);
     flush->number = (std::uint64_t{1} << 62) + flushed_++;
-    plan_piece(*flush, {strategies::StorageId{storage}, flush->bytes});
+    const auto of_node = static_cast<std::uint32_t>(node * flushes_[node].size());
+    plan_piece(*flush, {strategies::StorageId{of_node + storage}, flush->bytes});
     transfer_after(*flush, 0);
   }
-  const auto& of_node = flushes_[node];
-  const bool idle = std::none_of(of_node.begin(), of_node.end(),
-                                 [](const auto& flush) { return flush && flush->flush; });
+  const auto& all = flushes_[node];
+  const bool idle =
+      std::none_of(all.begin(), all.end(), [](const auto& flush) { return flush && flush->flush; });
   std::erase_if(held_up_, [&](SimOperation* operation) {
     if (topology().node_of(operation->rank) != node) return false;
     if (!idle && operation->owes > pages.written_back() + 1) return false;

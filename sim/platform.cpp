@@ -55,26 +55,37 @@ Platform::Platform(const description::Scenario& scenario, std::uint32_t ranks, s
   root_ = s4u::create_full_zone("root");
   box_ = s4u::create_full_zone("box");
   box_->set_parent(root_);
-  if (shares_host() || dram_can_bind(machine_, std::uint64_t{ranks} * alike, engine_))
-    dram_ = link("dram", machine_.host.memory_rate.value() / alike_);
+  nodes_.resize(description::divide_up(ranks_, ranks_per_node_));
+  const std::uint64_t of_a_node = std::uint64_t{std::min(ranks_, ranks_per_node_)} * alike;
+  if (shares_host() || dram_can_bind(machine_, of_a_node, engine_))
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node)
+      nodes_[node].dram =
+          link(node_title(node, "dram"), machine_.host.memory_rate.value() / alike_);
   gpus_.resize(ranks_);
-  storages_.resize(machine_.storage.size());
+  storages_.resize(nodes_.size() * machine_.storage.size());
   for (std::uint32_t i = 0; i < storages_.size(); ++i) build_storage(i);
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
     // a zone each: SimGrid's table of routes grows with the square of a zone's hosts
     Zone* zone = s4u::create_full_zone("rank" + std::to_string(rank));
     zone->set_parent(root_);
     build_gpu(zone, rank);
-    for (std::uint32_t i = 0; i < storages_.size(); ++i) build_access(zone, i, rank);
+    for (std::uint32_t i = 0; i < storages_.size(); ++i)
+      if (node_of_storage(i) == node_of(Rank{rank})) build_access(zone, i, rank);
   }
   if (ranks_ * alike > 1) {
     Zone* zone = s4u::create_full_zone("peers");
     zone->set_parent(root_);
     build_peers(zone);
   }
-  build_cpu(box_);
+  teams_.resize(ranks_);
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) build_cpu(box_, node);
   if (shares_host()) build_streams(box_);
   root_->seal();
+}
+
+/// Of one node as it stands; of several with its number.
+std::string Platform::node_title(std::uint32_t node, const char* what) const {
+  return nodes_.size() == 1 ? what : "node" + std::to_string(node) + " " + what;
 }
 
 /// A plain link. A rate that the machine file leaves at 0 would divide by zero in SimGrid: 1 B/s
@@ -167,11 +178,12 @@ void Platform::build_gpu(Zone* zone, std::uint32_t rank) {
   }
   gpu.slow_in = link(name + " pageable h2d", pcie.pageable_h2d.value());
   gpu.slow_out = link(name + " pageable d2h", pcie.pageable_d2h.value());
+  Link* dram = nodes_[node_of(Rank{rank})].dram;
   if (!shares_host()) {
-    gpu.in_pinned = path(zone, {dram_, gpu.in, gpu.all_in});
-    gpu.in_pageable = path(zone, {dram_, gpu.slow_in, gpu.in, gpu.all_in});
-    gpu.out_pinned = path(zone, {gpu.all_out, gpu.out, dram_});
-    gpu.out_pageable = path(zone, {gpu.all_out, gpu.out, gpu.slow_out, dram_});
+    gpu.in_pinned = path(zone, {dram, gpu.in, gpu.all_in});
+    gpu.in_pageable = path(zone, {dram, gpu.slow_in, gpu.in, gpu.all_in});
+    gpu.out_pinned = path(zone, {gpu.all_out, gpu.out, dram});
+    gpu.out_pageable = path(zone, {gpu.all_out, gpu.out, gpu.slow_out, dram});
   }
   if (machine_.nodes > 1) {
     gpu.nic_out = link(name + " nic", machine_.network.per_gpu.value());
@@ -181,13 +193,13 @@ void Platform::build_gpu(Zone* zone, std::uint32_t rank) {
 }
 
 double Platform::process_share(std::uint32_t storage) const {
-  return machine_.storage[storage].share_of(engine_);
+  return machine_.storage[entry_of(storage)].share_of(engine_);
 }
 
 /// Storages of one device are paths to the same drives: one link of device time, each at the rates
 /// that it reaches alone.
 void Platform::build_storage(std::uint32_t storage) {
-  const description::StorageSpec& spec = machine_.storage[storage];
+  const description::StorageSpec& spec = machine_.storage[entry_of(storage)];
   StorageLinks& links = storages_[storage];
   if (!links.device) build_device(storage);
   links.inside = timed(box_, {links.device, links.ways[links.level]}, links.level);
@@ -198,19 +210,21 @@ void Platform::build_storage(std::uint32_t storage) {
   }
 }
 
-/// Of `storage`, and of all others that name the same device: mix and cache are the first one's.
+/// Of `storage`, and of all others of its node that name the same device: mix and cache are the
+/// first one's.
 void Platform::build_device(std::uint32_t first) {
-  const description::StorageSpec& spec = machine_.storage[first];
+  const description::StorageSpec& spec = machine_.storage[entry_of(first)];
   Mix& mix = mixes_.emplace_back(Mix{spec.mixed_efficiency, {}});
   std::vector<std::uint32_t> members;
   std::vector<double>& levels = mix.rates;
   for (std::uint32_t i = first; i < storages_.size(); ++i) {
-    const bool same =
-        i == first || (!spec.device.empty() && machine_.storage[i].device == spec.device);
+    if (node_of_storage(i) != node_of_storage(first)) break;
+    const description::StorageSpec& other = machine_.storage[entry_of(i)];
+    const bool same = i == first || (!spec.device.empty() && other.device == spec.device);
     if (!same) continue;
-    const ArrayRates rates = array_rates(machine_, i);
+    const ArrayRates rates = array_rates(machine_, entry_of(i));
     storages_[i].level = levels.size();
-    levels.insert(levels.end(), {rates.read, rates.write, folded_write_rate(machine_.storage[i])});
+    levels.insert(levels.end(), {rates.read, rates.write, folded_write_rate(other)});
     members.push_back(i);
   }
   const std::string name = "storage" + std::to_string(first);
@@ -236,17 +250,17 @@ void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t ran
   const std::vector<Link*>& ways = storages_[storage].ways;
   StorageAccess& access = storages_[storage].by_rank[rank];
   const std::size_t read = storages_[storage].level, write = read + 1, folded = read + 2;
-  Link* process = nullptr;
+  Link *process = nullptr, *dram = nodes_[node_of(Rank{rank})].dram;
   std::vector<Link*> own(ways.size());  // the process's
   const double share = process_share(storage);
-  const ArrayRates rates = array_rates(machine_, storage);
+  const ArrayRates rates = array_rates(machine_, entry_of(storage));
   const std::string name = "storage" + std::to_string(storage) + " process" + std::to_string(rank);
   if (share < 1 && workers_by_way_) {
     own[read] = link(name + " loads", rates.read * share);
     own[write] = own[folded] = link(name + " stores", rates.write * share);
   } else if (share < 1) {
-    Mix& mix = mixes_.emplace_back(
-        Mix{machine_.storage[storage].mixed_efficiency, std::vector<double>(ways.size())});
+    Mix& mix = mixes_.emplace_back(Mix{machine_.storage[entry_of(storage)].mixed_efficiency,
+                                       std::vector<double>(ways.size())});
     // levels are numbered as the device's
     mix.rates[read] = rates.read * share;
     mix.rates[write] = mix.rates[folded] = rates.write * share;
@@ -254,10 +268,10 @@ void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t ran
     own = ways_of(name, mix, 1);
     access.process = &mix;
   }
-  access.read = timed(zone, {device, ways[read], dram_, own[read], process}, read);
-  access.write = timed(zone, {process, own[write], dram_, ways[write], device}, write);
+  access.read = timed(zone, {device, ways[read], dram, own[read], process}, read);
+  access.write = timed(zone, {process, own[write], dram, ways[write], device}, write);
   if (access.cache)
-    access.slow_write = timed(zone, {process, own[folded], dram_, ways[folded], device}, folded);
+    access.slow_write = timed(zone, {process, own[folded], dram, ways[folded], device}, folded);
   if (!machine_.gpu.gpudirect) return;
   const GpuLinks& gpu = gpus_[rank];
   Link* in = gpu.all_in ? gpu.all_in : gpu.in;
@@ -272,13 +286,14 @@ void Platform::build_access(Zone* zone, std::uint32_t storage, std::uint32_t ran
 void Platform::build_peers(Zone* zone) {
   const std::optional<description::BytesPerSecond> rate = machine_.peer_rate();
   // a thread does it for GPUs that share the host
-  Link* staging = machine_.gpu.peer_access || shares_host() ? nullptr : dram_;
+  const bool staged = !machine_.gpu.peer_access && !shares_host();
   std::vector<std::vector<Link*>> out(ranks_), in(ranks_);
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
     GpuLinks& gpu = gpus_[rank];
     const std::string name = "peer" + std::to_string(rank);
     gpu.sends = zone->create_host(name + " sends", 1.0);
     gpu.receives = zone->create_host(name + " receives", 1.0);
+    Link* staging = staged ? nodes_[node_of(Rank{rank})].dram : nullptr;
     if (machine_.peers_use_pcie()) {
       out[rank] = {gpu.out, gpu.all_out, staging};
       in[rank] = {staging, gpu.all_in, gpu.in};
@@ -292,7 +307,7 @@ void Platform::build_peers(Zone* zone) {
     for (std::uint32_t to = 0; to < ranks_; ++to) {
       const GpuLinks &sender = gpus_[from], &receiver = gpus_[to];
       if (from == to && alike_ == 1) continue;
-      if (from / ranks_per_node_ == to / ranks_per_node_)
+      if (node_of(Rank{from}) == node_of(Rank{to}))
         add_peer_route(zone, from, to, out[from], in[to], between_sockets(from, to));
       else if (meet(from, to))
         add_peer_route(zone, from, to, {sender.out, sender.all_out, sender.nic_out},
@@ -305,7 +320,7 @@ Platform::Link* Platform::between_sockets(std::uint32_t from, std::uint32_t to) 
   const std::uint64_t sender = machine_.socket_of(from % ranks_per_node_);
   const std::uint64_t receiver = machine_.socket_of(to % ranks_per_node_);
   if (sender == receiver) return nullptr;
-  const std::string name = "node" + std::to_string(from / ranks_per_node_) + " socket" +
+  const std::string name = "node" + std::to_string(node_of(Rank{from})) + " socket" +
                            std::to_string(sender) + " to " + std::to_string(receiver);
   Link*& shared = socket_links_[name];
   if (!shared) shared = link(name, machine_.host.socket_rate->value());

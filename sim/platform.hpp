@@ -54,8 +54,7 @@ struct StorageAccess {
 ///   DRAM      one link under all of these; left out where their rates together cannot fill it
 ///   GPUs      that share the host: a stream holds a core while it is busy, copies too
 ///   network   a link per GPU and way, behind its PCIe
-///   nodes     that differ, each with stages of a pipeline: cores and storages are the first one's,
-///             as stages on several nodes use none of them
+///   nodes     that differ, each with stages of a pipeline: cores, DRAM and storages for each
 ///   alike     ranks that each stands for: it has its part of what all of them share, as equal
 ///             requests get equal parts, and passes on to itself what the next one would get
 class Platform {
@@ -96,7 +95,7 @@ class Platform {
   /// One kernel more, or less, that all cores of `rank`'s team work on.
   void count_team(strategies::Rank rank, int by);
   /// Memory to memory on the host: twice its bytes of traffic.
-  Path host_copy() const { return memcpy_; }
+  Path host_copy(strategies::Rank rank) const { return nodes_[node_of(rank)].memcpy; }
   /// The same by the rank's one thread, between its memory and the page cache.
   Path cached_copy(strategies::Rank rank) const { return cached_[rank.index]; }
 
@@ -110,14 +109,20 @@ class Platform {
   /// Kernels, copies and collectives of its GPUs are work of the host's threads.
   bool shares_host() const { return machine_.gpu.shares_host; }
   /// A thread of its own: it holds a core for `bytes / thread_rate()`, and is bound by that rate.
-  Path thread() const { return thread_; }
+  Path thread(strategies::Rank rank) const { return nodes_[node_of(rank)].thread; }
   double thread_rate() const { return std::max(machine_.host.memory_rate.value(), 1.0); }
   /// DRAM traffic beside a thread.
-  Path traffic() const { return traffic_; }
+  Path traffic(strategies::Rank rank) const { return nodes_[node_of(rank)].traffic; }
 
  private:
   using Link = simgrid::s4u::Link;
   using Zone = simgrid::s4u::NetZone;
+  /// What the ranks of a node share.
+  struct NodeLinks {
+    Link *dram = nullptr, *cores = nullptr;
+    Path adam, convert, fused, memcpy, products, thread, traffic;
+    int busy_teams = 0;  ///< ranks whose team has kernels in flight
+  };
   struct StorageLinks {
     Link* device = nullptr;
     std::vector<Link*> ways;  ///< by level of the device, where a mix is faster than either way
@@ -144,6 +149,15 @@ class Platform {
   Path path(Zone* zone, std::vector<Link*> links);
   Path timed(Zone* zone, std::vector<Link*> links, std::size_t level);
   void build_gpu(Zone* zone, std::uint32_t rank);
+  std::uint32_t node_of(strategies::Rank rank) const { return rank.index / ranks_per_node_; }
+  std::uint32_t node_of_storage(std::uint32_t storage) const {
+    return storage / static_cast<std::uint32_t>(machine_.storage.size());
+  }
+  /// Its place in machine.storage.
+  std::uint32_t entry_of(std::uint32_t storage) const {
+    return storage % static_cast<std::uint32_t>(machine_.storage.size());
+  }
+  std::string node_title(std::uint32_t node, const char* what) const;
   void build_storage(std::uint32_t storage);
   void build_device(std::uint32_t first);
   void build_access(Zone* zone, std::uint32_t storage, std::uint32_t rank);
@@ -152,8 +166,9 @@ class Platform {
                       const std::vector<Link*>& out, const std::vector<Link*>& in, Link* between);
   Link* between_sockets(std::uint32_t from, std::uint32_t to);
   bool meet(std::uint32_t from, std::uint32_t to) const;
-  void build_cpu(Zone* zone);
-  std::vector<Path> threads(Zone* zone, const char* name, double bytes_per_s, std::size_t level);
+  void build_cpu(Zone* zone, std::uint32_t node);
+  void add_threads(std::vector<Path>& paths, Zone* zone, std::uint32_t node, const char* name,
+                   double bytes_per_s, std::size_t level);
   void build_streams(Zone* zone);
   double weight_of(double alone_bytes_per_s) const;
 
@@ -167,18 +182,15 @@ class Platform {
   bool workers_by_way_;  ///< a process reads with some, and writes with others
   Zone* root_ = nullptr;
   Zone* box_ = nullptr;
-  Link* dram_ = nullptr;
-  Link* cores_ = nullptr;
-  std::vector<int> teams_;  ///< by rank: its team's kernels in flight
-  int busy_teams_ = 0;      ///< ranks that have some
-  std::vector<StorageLinks> storages_;
+  std::vector<NodeLinks> nodes_;
+  std::vector<int> teams_;              ///< by rank: its team's kernels in flight
+  std::vector<StorageLinks> storages_;  ///< of all nodes, as Topology::storages
   std::vector<GpuLinks> gpus_;
   std::map<std::string, Link*> socket_links_;  ///< by node and the two sockets
   std::deque<Mix> mixes_;  ///< addresses stay: SimGrid's callbacks and operations hold them
   std::deque<SlcCache> caches_;
   bool caches_start_full_;
-  Path adam_, convert_, fused_, memcpy_, products_, thread_, traffic_;
-  std::vector<Path> chained_, touched_, cached_;
+  std::vector<Path> chained_, touched_, cached_;  ///< by rank
   int next_host_ = 0;
 };
 

@@ -63,6 +63,13 @@ class SimMachine final : public strategies::Machine, private Listener {
 
   void withdraw(strategies::Block& block) override;
 
+  /// Its place in the scenario's machine.storage, which each simulated node has.
+  std::uint32_t entry_of(strategies::StorageId storage) const {
+    return storage.index % static_cast<std::uint32_t>(scenario_.machine.storage.size());
+  }
+  const description::StorageSpec& spec_of(strategies::StorageId storage) const {
+    return scenario_.machine.storage[entry_of(storage)];
+  }
   void fill_caches();
   void start_storage(SimOperation& operation);
   double plan_piece(SimOperation& operation, const strategies::StoragePiece& piece);
@@ -119,9 +126,10 @@ class SimMachine final : public strategies::Machine, private Listener {
   std::vector<double> launched_s_;  ///< by rank: when its thread has launched all so far
   std::vector<Gpu> gpus_;           ///< by rank
   std::vector<PageCache> pages_;    ///< by node; none unless the engine is buffered
-  std::vector<std::vector<std::unique_ptr<SimOperation>>> flushes_;  ///< by node and storage
-  std::vector<SimOperation*> held_up_;                               ///< by what they owe
-  std::uint64_t flushed_ = 0;                                        ///< flushes begun
+  /// By node and by place of a storage in machine.storage.
+  std::vector<std::vector<std::unique_ptr<SimOperation>>> flushes_;
+  std::vector<SimOperation*> held_up_;                ///< by what they owe
+  std::uint64_t flushed_ = 0;                         ///< flushes begun
   std::vector<SimOperation*> ended_;                  ///< at this instant, not yet finished
   std::vector<SimOperation*> in_flight_;              ///< all that are started and not finished
   std::vector<simgrid::s4u::ActivityPtr> cancelled_;  ///< SimGrid still knows them

@@ -88,7 +88,7 @@ void SimMachine::start_storage(SimOperation& operation) {
 ///   Result  latency
 double SimMachine::plan_piece(SimOperation& operation, const strategies::StoragePiece& piece) {
   const bool reads = operation.kind == OperationKind::read;
-  const description::StorageSpec& spec = scenario_.machine.storage[piece.storage.index];
+  const description::StorageSpec& spec = spec_of(piece.storage);
   const StorageAccess& access = platform_.storage(piece.storage, operation.rank);
   const Path path = operation.gpu_direct ? (reads ? access.direct_read : access.direct_write)
                                          : (reads ? access.read : access.write);
@@ -123,7 +123,7 @@ void SimMachine::start_copy(SimOperation& operation) {
     case OperationKind::copy_on_gpu:
       return copy_on_gpu(operation);
     case OperationKind::copy_on_host:
-      operation.planned.push_back({platform_.host_copy(), 2 * bytes});
+      operation.planned.push_back({platform_.host_copy(operation.rank), 2 * bytes});
       return transfer_after(operation, 0);
     case OperationKind::copy_to_gpu:
       path = platform_.to_gpu(operation.rank, operation.pageable);
@@ -158,8 +158,9 @@ double SimMachine::peer_rate() const { return topology().peer_rate.value(); }
 void SimMachine::hold_thread(SimOperation& operation, double seconds, double traffic) {
   if (seconds <= 0) return;
   const double rate = platform_.thread_rate();
-  operation.planned.push_back({platform_.thread(), seconds * rate, rate});
-  if (traffic > 0) operation.planned.push_back({platform_.traffic(), traffic, traffic / seconds});
+  operation.planned.push_back({platform_.thread(operation.rank), seconds * rate, rate});
+  if (traffic > 0)
+    operation.planned.push_back({platform_.traffic(operation.rank), traffic, traffic / seconds});
 }
 
 void SimMachine::start_cpu(SimOperation& operation) {
@@ -173,8 +174,7 @@ void SimMachine::start_cpu(SimOperation& operation) {
 /// A drive reads, computes and writes one after the other, and is busy until all is done; of an
 /// array whose other drives do something else it is one part, and no faster when those are idle.
 void SimMachine::start_near_storage(SimOperation& operation) {
-  const std::uint32_t storage = operation.storage.index;
-  const description::StorageSpec& spec = scenario_.machine.storage[storage];
+  const description::StorageSpec& spec = spec_of(operation.storage);
   ENSURE(spec.near_storage.has_value(), "storage " + spec.name + " computes nothing");
   const description::NearStorageSpec& near = *spec.near_storage;
   const auto& work = operation.near_storage;
@@ -186,7 +186,8 @@ void SimMachine::start_near_storage(SimOperation& operation) {
                  "near_storage.adam") +
       seconds_of(static_cast<double>(work.written), drives * near.write.value(),
                  "near_storage.write");
-  const double rate = array_rates(scenario_.machine, storage).read * drives / all;
+  const double rate =
+      array_rates(scenario_.machine, entry_of(operation.storage)).read * drives / all;
   operation.planned.push_back(
       {platform_.near_storage(operation.storage), seconds * rate, drives < all ? rate : 0});
   transfer_after(operation, spec.latency.value() + near.start.value());

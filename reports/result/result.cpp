@@ -17,6 +17,8 @@ SPILLWAY_MEMBERS(PeakEntry, rank, purpose, count, asked_bytes, charged_bytes, pi
 SPILLWAY_MEMBERS(PeakBytes, total, capacity, reserve, phase, by_purpose, entries)
 SPILLWAY_MEMBERS(NeededBytes, gpu, host, ssd)
 SPILLWAY_MEMBERS(StorageBytes, read, write)
+SPILLWAY_MEMBERS(NodeStorage, read, write, placed)
+SPILLWAY_MEMBERS(NodeUse, first_stage, last_stage, nodes, host_peak_bytes, ssd_peak_bytes, storage)
 SPILLWAY_MEMBERS(IoBytes, ssd_read, ssd_write, h2d, d2h, gpu_direct, network, by_storage,
                  between_nodes)
 SPILLWAY_MEMBERS(SlcCache, size_bytes, folded_write_bytes_per_s, rated_write_bytes_per_s,
@@ -49,6 +51,7 @@ void to_json(json& out, const Wear& wear) {
          {"warranty_limit_years", or_null(wear.warranty_limit_years)},
          {"filled", wear.filled},
          {"rated_by_use", wear.rated_by_use}};
+  if (wear.node) out["node"] = *wear.node;
   if (wear.written_before_bytes == 0) return;  // the drives are new
   out["written_before_bytes"] = wear.written_before_bytes;
   out["most_worn_bytes"] = wear.most_worn_bytes;
@@ -72,6 +75,7 @@ void from_json(const json& in, Wear& wear) {
   read(in, "warranty_limit_years", wear.warranty_limit_years);
   read(in, "filled", wear.filled);
   read(in, "rated_by_use", wear.rated_by_use);
+  read(in, "node", wear.node);
   read(in, "written_before_bytes", wear.written_before_bytes);
   read(in, "most_worn_bytes", wear.most_worn_bytes);
 }
@@ -172,6 +176,7 @@ void to_json(json& out, const Result& r) {
   if (r.near_storage) all["near_storage"] = *r.near_storage;
   if (!r.slc_caches.empty()) all["slc_caches"] = r.slc_caches;
   if (!r.placed.empty()) all["placed_bytes"] = r.placed;
+  if (!r.nodes.empty()) all["nodes"] = r.nodes;
   if (!r.plan.is_null()) all["plan"] = r.plan;
   if (!r.io_bench.is_null()) all["io_bench"] = r.io_bench;
   if (r.runs_with) all["runs_with"] = *r.runs_with;
@@ -214,6 +219,7 @@ void from_json(const json& in, Result& r) {
   read(in, "near_storage", r.near_storage);
   read(in, "slc_caches", r.slc_caches);
   read(in, "placed_bytes", r.placed);
+  read(in, "nodes", r.nodes);
   read(in, "plan", r.plan);
   read(in, "decision", r.decision);
   read(in, "io_bench", r.io_bench);

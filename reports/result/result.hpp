@@ -69,6 +69,19 @@ struct StorageBytes {
   std::uint64_t read = 0, write = 0;
 };
 
+/// The same of one of several nodes, and what was laid on the storage before the first step.
+struct NodeStorage {
+  std::uint64_t read = 0, write = 0, placed = 0;
+};
+
+/// One of the nodes that are simulated because they hold different stages of a pipeline.
+struct NodeUse {
+  std::uint64_t first_stage = 0, last_stage = 0;  ///< that it holds, or one of which it is a part
+  std::uint64_t nodes = 1;                        ///< that are like it, itself among them
+  std::uint64_t host_peak_bytes = 0, ssd_peak_bytes = 0;
+  std::map<std::string, NodeStorage> storage;  ///< in a step, by name
+};
+
 struct IoBytes {
   std::uint64_t ssd_read = 0, ssd_write = 0, h2d = 0, d2h = 0, gpu_direct = 0;
   std::uint64_t network = 0;  ///< what the node's GPUs send to other GPUs, wherever those are
@@ -101,6 +114,8 @@ struct Wear {
   double written_before_bytes = 0, most_worn_bytes = 0;
   /// The rating is what the drives' own log says that they stand, and no maker's.
   bool rated_by_use = false;
+  /// The node whose drives these are, in Result::nodes; absent: all are alike, or share them.
+  std::optional<std::uint64_t> node{};
 
   /// Until the maker's warranty ends: its bytes are written, or its years are over.
   std::optional<double> warranty_ends_years() const {
@@ -182,7 +197,9 @@ struct PhaseBytes {
 };
 
 /// The answer to one scenario (FORMATS, "Result"): means over the measured, steady steps of one
-/// node.
+/// node. Where nodes differ, as those of a pipeline's stages do, traffic and busy times are the
+/// mean of them, memory that of the node that needs most, and wear that of the drives that end
+/// first.
 struct Result {
   std::string backend;  ///< counting sim real
   nlohmann::json scenario;
@@ -196,6 +213,7 @@ struct Result {
   /// Absent: not asked for, as in a search, or of an I/O bench.
   std::optional<NeededBytes> needed;
   IoBytes io;
+  std::vector<NodeUse> nodes;  ///< by number, of those that differ; empty: one stands for all
   std::optional<Wear> wear;
   std::map<std::string, SlcCache> slc_caches;  ///< by storage, of those that were written
   /// Weights and states that were laid on each storage before the first step, once, of one node.
@@ -238,9 +256,9 @@ struct Result {
 inline constexpr const char* schema_name = "spillway/result/1";
 
 /// Every name is always there, but `price_usd`, `old_price_days`, `optimizer_states`, `checkpoint`,
-/// `staleness`, `near_storage`, `slc_caches`, `placed_bytes`, `plan`, `decision`, `io_bench`,
-/// `runs_with`, `run` and `range`, which need a reason to be. What has no value is null:
-/// `infeasible`, `needed_bytes`, `wear`, its `lifetime_years`, a what-if's step time.
+/// `staleness`, `near_storage`, `slc_caches`, `placed_bytes`, `nodes`, `plan`, `decision`,
+/// `io_bench`, `runs_with`, `run` and `range`, which need a reason to be. What has no value is
+/// null: `infeasible`, `needed_bytes`, `wear`, its `lifetime_years`, a what-if's step time.
 ///   Throws  InternalError when a number is not finite: JSON cannot carry it
 void to_json(nlohmann::json& json, const Result& result);
 /// Reads what to_json writes; names it does not know are skipped, what is missing has its default.

@@ -159,6 +159,49 @@ std::string title(const Result& r) {
                      backend_words(r.backend));
 }
 
+/// "0" or "2-3".
+std::string stages_of(const result::NodeUse& node) {
+  const std::string first = std::to_string(node.first_stage);
+  return node.first_stage == node.last_stage ? first
+                                             : first + "-" + std::to_string(node.last_stage);
+}
+
+/// Of nodes that hold different stages; nothing where no host memory and no drive tells them apart.
+void add_nodes(Document& document, const Result& r) {
+  if (r.nodes.empty()) return;
+  const result::NodeUse& first = r.nodes.front();
+  const bool several = first.nodes > 1;
+  bool differ = false;
+  std::vector<std::string> moved;  // storages
+  for (const auto& [name, bytes] : r.io.by_storage)
+    if (bytes.read + bytes.write > 0) moved.push_back(name);
+  for (const result::NodeUse& node : r.nodes)
+    differ = differ || node.host_peak_bytes != first.host_peak_bytes;
+  if (!differ && moved.empty()) return;
+  Table table{{{"node", Align::left}, {"stages", Align::left}, {"host memory"}}, {}};
+  if (several) table.columns.push_back({"nodes like it"});
+  if (!moved.empty()) table.columns.push_back({"drives hold"});
+  for (const std::string& name : moved) {
+    table.columns.push_back({name + " read"});
+    table.columns.push_back({name + " written"});
+  }
+  const auto bytes = [](std::uint64_t count) { return view::bytes(static_cast<double>(count)); };
+  for (std::size_t i = 0; i < r.nodes.size(); ++i) {
+    const result::NodeUse& node = r.nodes[i];
+    std::vector<Cell> cells{std::to_string(i), stages_of(node), view::memory(node.host_peak_bytes)};
+    if (several) cells.emplace_back(view::count(node.nodes - 1));
+    if (!moved.empty()) cells.emplace_back(bytes(node.ssd_peak_bytes));
+    for (const std::string& name : moved) {
+      const auto own = node.storage.find(name);
+      const result::NodeStorage none, &use = own == node.storage.end() ? none : own->second;
+      cells.emplace_back(bytes(use.read));
+      cells.emplace_back(bytes(use.write));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  document.add(std::move(table));
+}
+
 }  // namespace
 
 std::string backend_words(const std::string& backend) {
@@ -219,6 +262,7 @@ void add_traffic(Document& document, const Result& r) {
   add("GPU to GPU", r.io.network, "");
   add("of it between nodes", r.io.between_nodes, view::share(r.utilization.network));
   if (!table.rows.empty()) document.add(std::move(table));
+  add_nodes(document, r);
 }
 
 void add_states(Document& document, const Result& r) {

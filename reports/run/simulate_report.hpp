@@ -34,6 +34,7 @@ std::string backend_words(const std::string& backend);
 void add_tiers(view::Document& document, const result::Result& result);
 /// Phases of a step, and what the GPU waits for.
 void add_phases(view::Document& document, const result::Result& result);
+/// Of all links, and beside it what each node's memory and drives hold and do where nodes differ.
 void add_traffic(view::Document& document, const result::Result& result);
 /// Where optimizer states lie, and how late updates come.
 void add_states(view::Document& document, const result::Result& result);

@@ -65,6 +65,7 @@ Text written(const Wear& wear) {
   Text text = filled("{} a step, {} a day on {}",
                      {view::bytes(wear.write_bytes_per_step), view::bytes(wear.write_bytes_per_day),
                       wear.storage.empty() ? "the SSD" : wear.storage});
+  if (wear.node) text += filled(" of node {}", {std::to_string(*wear.node)});
   if (wear.drives > 1)
     text += filled(" ({} on each of {} drives)",
                    {view::bytes(wear.write_bytes_per_day_per_drive), view::count(wear.drives)});

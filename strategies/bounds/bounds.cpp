@@ -17,20 +17,33 @@ double seconds(double amount, double rate) { return amount > 0 && rate > 0 ? amo
 class Sums {
  public:
   Sums(const Demand& demand, const description::Scenario& scenario)
-      : demand_(demand), scenario_(scenario), machine_(scenario.machine) {}
+      : demand_(demand),
+        scenario_(scenario),
+        machine_(scenario.machine),
+        nodes_(simulated_nodes(scenario)) {}
 
   Bounds bounds() const {
     Bounds bounds;
     const std::size_t ranks = demand_.phases[0].ranks.size();
     for (std::size_t rank = 0; rank < ranks; ++rank) add_rank(bounds, rank);
-    for (std::size_t i = 0; i < machine_.storage.size(); ++i)
-      bounds.storages.push_back(storage(i, static_cast<double>(ranks)));
+    for (std::size_t i = 0; i < machine_.storage.size(); ++i) {
+      double busiest = 0;
+      for (std::uint64_t node = 0; node < nodes_; ++node)
+        busiest = std::max(busiest, storage(node, i, static_cast<double>(ranks_of_a_node(ranks))));
+      bounds.storages.push_back(busiest);
+    }
     bounds.cpu = cpu(static_cast<double>(ranks));
-    bounds.host_memory = seconds(host_traffic(), machine_.host.memory_rate.value());
+    bounds.host_memory = seconds(host_traffic() / each(), machine_.host.memory_rate.value());
     return bounds;
   }
 
  private:
+  /// At most: the last node may have fewer.
+  std::size_t ranks_of_a_node(std::size_t ranks) const {
+    return nodes_ == 1 ? ranks : scenario_.node_ranks();
+  }
+  double each() const { return static_cast<double>(nodes_); }
+
   /// Of something in all phases.
   template <class Part>
   double sum(Part part) const {
@@ -90,11 +103,12 @@ class Sums {
   bool buffered() const { return scenario_.strategy.io_engine == description::IoEngine::buffered; }
 
   /// The page cache may hold what is read, and what is written is written later.
-  double storage(std::size_t index, double ranks) const {
+  double storage(std::size_t node, std::size_t entry, double ranks) const {
+    const std::size_t index = node * machine_.storage.size() + entry;
     const auto of = [&](auto member) {
       return sum([&](const PhaseDemand& phase) { return phase.storages[index].*member; });
     };
-    const description::StorageSpec& spec = machine_.storage[index];
+    const description::StorageSpec& spec = machine_.storage[entry];
     const double nodes = static_cast<double>(spec.sharers(scenario_.nodes_in_use()));
     const double share = spec.share_of(scenario_.strategy.io_engine);
     const double read = seconds(of(&StorageDemand::read), spec.total_read().value()) * nodes;
@@ -119,6 +133,7 @@ class Sums {
     });
   }
 
+  ///   ranks  of all nodes
   double cpu(double ranks) const {
     const description::HostSpec& host = machine_.host;
     double adam = sum([](const PhaseDemand& phase) {
@@ -145,7 +160,7 @@ class Sums {
                   buffered() ? seconds(files(), host.page_cache.value() * ranks) : 0});
     double best = 1;  // of any number of ranks at once
     for (const auto& [teams, share] : host.team_rates) best = std::max(best, share);
-    return std::max(shared / best, threads);
+    return std::max(shared / best / each(), threads);
   }
 
   /// What is read and written.
@@ -178,6 +193,7 @@ class Sums {
   const Demand& demand_;
   const description::Scenario& scenario_;
   const description::MachineFile& machine_;
+  std::uint64_t nodes_;  ///< that are simulated
 };
 
 }  // namespace

@@ -10,14 +10,16 @@ namespace spillway::strategies {
 /// Seconds for which each resource works at least in one step, at the rates of the machine file and
 /// with nothing in its way: no schedule of the same demand is faster.
 ///   Leaves out   latencies, mixed traffic, sends, and collectives over a node's own GPU links
+///   Nodes        of several that are simulated the busiest; of the cores and the DRAM, whose work
+///                is counted for all of them together, the mean, which is no more
 struct Bounds {
   double gpu = 0;      ///< of the busiest rank: the longer of its two streams
   double h2d = 0;      ///< of the busiest rank, with what collectives send through PCIe
   double d2h = 0;      ///< likewise
   double network = 0;  ///< of the busiest rank, to other nodes
-  double cpu = 0;      ///< the cores of the node
+  double cpu = 0;      ///< the cores of a node
   double host_memory = 0;
-  std::vector<double> storages;  ///< as Topology::storages
+  std::vector<double> storages;  ///< as machine.storage
 
   /// The longest of them.
   double step() const;

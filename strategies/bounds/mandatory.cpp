@@ -119,10 +119,11 @@ bool plans_states(const description::Strategy& strategy) {
 }
 
 /// What a step takes to bring states in that lie elsewhere when it begins, and to take as many away
-/// again: GPUs and the host hold no more than their memories.
-double states_s(const std::vector<double>& states, const description::MachineFile& machine) {
+/// again: GPUs and the hosts of so many nodes hold no more than their memories.
+double states_s(const std::vector<double>& states, const description::MachineFile& machine,
+                double nodes) {
   const double gpu = static_cast<double>(machine.gpu.usable().value());
-  const double host = static_cast<double>(machine.host.usable().value());
+  const double host = nodes * static_cast<double>(machine.host.usable().value());
   double longest = 0, outside = 0;
   for (const double bytes : states) {
     outside += bytes - gpu;
@@ -132,8 +133,8 @@ double states_s(const std::vector<double>& states, const description::MachineFil
   }
   double read = 0, write = 0;
   for (const description::StorageSpec& storage : machine.storage) {
-    read += storage.total_read().value();
-    write += storage.total_write().value();
+    read += nodes * storage.total_read().value();
+    write += nodes * storage.total_write().value();
   }
   if (machine.storage.size() > 1) read = write = std::max(read, write);
   if (gpu == 0 || host == 0 || outside <= host || read <= 0 || write <= 0) return longest;
@@ -176,14 +177,14 @@ Scenario unlimited(Scenario scenario) {
   return scenario;
 }
 
-/// Bytes that all storages move, at the rate of all of them together.
-double together_s(const Demand& demand, const description::MachineFile& machine) {
+/// Bytes that all storages of so many nodes move, at the rate of all of them together.
+double together_s(const Demand& demand, const description::MachineFile& machine, double nodes) {
   double bytes = 0, rate = 0;
   for (const PhaseDemand& phase : demand.phases)
     for (const StorageDemand& storage : phase.storages)
       bytes += static_cast<double>(storage.read + storage.written);
   for (const description::StorageSpec& storage : machine.storage)
-    rate += std::max(storage.total_read().value(), storage.total_write().value());
+    rate += nodes * std::max(storage.total_read().value(), storage.total_write().value());
   return bytes > 0 && rate > 0 ? bytes / rate / machine.best_mix() : 0;
 }
 
@@ -230,6 +231,7 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
     mandatory.stages_ = mandatory.cut_->stages(counted);
   }
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
+  mandatory.nodes_ = machine.topology().simulated_nodes();
   leave_out(mandatory.demand_, open);
   if (plans_states(scenario.strategy) && !scenario.strategy.unlimited_gpu())
     mandatory.states_ = states_of(machine);
@@ -248,12 +250,12 @@ bool Mandatory::holds_for(const Scenario& scenario) const {
 
 Bounds Mandatory::busy(const Scenario& scenario) const {
   Bounds bounds = bounds_of(demand_, scenario);
-  if (!storages_apart_) bounds.storages.assign(1, together_s(demand_, scenario.machine));
+  if (!storages_apart_) bounds.storages.assign(1, together_s(demand_, scenario.machine, nodes_));
   return bounds;
 }
 
 double Mandatory::step_s(const Scenario& scenario) const {
-  const double step = std::max(busy(scenario).step(), states_s(states_, scenario.machine));
+  const double step = std::max(busy(scenario).step(), states_s(states_, scenario.machine, nodes_));
   return step * (1 - unsteadiness);
 }
 
@@ -262,19 +264,21 @@ MandatoryBytes Mandatory::bytes(const description::MachineFile& machine) const {
   bytes.host = static_cast<double>(host_);
   bytes.gpu = static_cast<double>(gpu_);
   bytes.drives = static_cast<double>(drives_);
+  const double part = (1 - unsteadiness) / nodes_;
   for (std::size_t phase = 1; phase < demand_.phases.size(); ++phase)
     for (const RankDemand& rank : demand_.phases[phase].ranks) {
-      bytes.h2d += static_cast<double>(rank.h2d + rank.pageable_h2d) * (1 - unsteadiness);
-      bytes.d2h += static_cast<double>(rank.d2h + rank.pageable_d2h) * (1 - unsteadiness);
+      bytes.h2d += static_cast<double>(rank.h2d + rank.pageable_h2d) * part;
+      bytes.d2h += static_cast<double>(rank.d2h + rank.pageable_d2h) * part;
     }
   for (std::size_t i = 0; i < machine.storage.size(); ++i) {
     const bool drive = machine.storage[i].kind == description::StorageKind::ssd;
     if (!drive && !storages_apart_) bytes.drive_read = bytes.drive_written = 0;
     if (!drive) return bytes;  // which storage gets what is open
-    for (const PhaseDemand& phase : demand_.phases) {
-      bytes.drive_read += static_cast<double>(phase.storages[i].read) * (1 - unsteadiness);
-      bytes.drive_written += static_cast<double>(phase.storages[i].written) * (1 - unsteadiness);
-    }
+    for (const PhaseDemand& phase : demand_.phases)
+      for (std::size_t at = i; at < phase.storages.size(); at += machine.storage.size()) {
+        bytes.drive_read += static_cast<double>(phase.storages[at].read) * part;
+        bytes.drive_written += static_cast<double>(phase.storages[at].written) * part;
+      }
   }
   return bytes;
 }

@@ -61,6 +61,7 @@ class Mandatory {
   bool storages_apart_ = true;           ///< which storage gets what does not depend on their rates
   std::uint64_t host_ = 0, gpu_ = 0, drives_ = 0;  ///< bytes at once, in any run
   std::vector<double> states_;  ///< by rank, where a planner decides where they are
+  double nodes_ = 1;            ///< that were counted: bytes that a step moves are of one, the mean
 };
 
 /// Whether a GPU has no room for what one operator of a pass computes on: its activations, logits

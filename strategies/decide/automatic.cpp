@@ -49,7 +49,8 @@ std::uint64_t that_fit(const description::Scenario& scenario, const Peaks& least
 }
 
 /// Bytes of host memory that ZeRO-Infinity takes for the same job, weights in host memory, a
-/// tensor-parallel rank for each pipeline stage; 0 where it cannot run it.
+/// tensor-parallel rank for each pipeline stage; 0 where it cannot run it. Of several nodes, each
+/// with some of the stages, its part of what one of them all would take.
 std::uint64_t host_of_zero_infinity(description::Scenario scenario, const Probe& probe) {
   scenario.strategy = defaults_of("zero_infinity");
   scenario.strategy.weights.home = description::Home::host;
@@ -63,13 +64,15 @@ std::uint64_t host_of_zero_infinity(description::Scenario scenario, const Probe&
   scenario.strategy.optimizer.buffers = 4;
   scenario.strategy.optimizer.subgroup = description::Params(1'000'000'000);
   scenario.strategy.gpu_capacity = description::GpuCapacity::unlimited;
-  scenario.parallel = {1, scenario.parallel.pipeline, 1, 3};
+  const std::uint64_t ranks = scenario.parallel.pipeline, of_node = scenario.node_ranks();
+  scenario.parallel = {1, ranks, 1, 3};
+  if (of_node < ranks) scenario.machine.gpu.count = ranks;
   auto& micro_batches = scenario.training.gradient_accumulation;
   micro_batches = std::min<std::uint64_t>(2, micro_batches);  // the peak is the second one's
   scenario.run.checkpoint = false;
   if (scenario.machine.storage.empty() || !unsupported(scenario).empty()) return 0;
   try {
-    return least_peaks(scenario, prepare(scenario), probe).host;
+    return least_peaks(scenario, prepare(scenario), probe).host * of_node / ranks;
   } catch (const description::ScenarioError&) {
     return 0;  // heads that so many ranks do not divide
   }

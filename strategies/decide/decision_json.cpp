@@ -5,6 +5,7 @@
 #include "strategies/decide/settled_knobs.hpp"
 #include "strategies/decide/tensors.hpp"
 #include "strategies/decide/tensors_json.hpp"
+#include "strategies/machine/setup.hpp"
 #include "strategies/systems/catalogue.hpp"
 
 #include <fmt/format.h>
@@ -233,8 +234,8 @@ void read_replay(const json& in, Decided& all) {
     read(one, "seen", delays.seen);
     read(one, "published", delays.published);
   }
-  if (all.replay.size() != all.scenario.node_ranks())
-    refuse_decision("replay", "is not of as many ranks as the scenario has on a node");
+  if (all.replay.size() != simulated_ranks(all.scenario))
+    refuse_decision("replay", "is not of as many ranks as are simulated of the scenario");
 }
 
 }  // namespace

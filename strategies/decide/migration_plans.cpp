@@ -47,7 +47,7 @@ class RankPlanner {
     } else if (shortage.tier == Tier::host) {
       settings_.host_limit = wider(settings_.host_limit.value_or(0));
       growth.tier = TierId::pinned;
-      growth.capacity = host_memory_for(*settings_.host_limit, scenario_, topology_);
+      growth.capacity = host_memory_for(*settings_.host_limit, scenario_, topology_, Rank{rank_});
     } else {
       settings_.file_limit = wider(settings_.file_limit.value_or(0));
       growth.tier = TierId::storage;

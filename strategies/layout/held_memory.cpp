@@ -10,7 +10,7 @@ void HeldMemory::hold(TierId tier, Purpose purpose, Bytes bytes) {
 }
 
 void HeldMemory::hold_bases(const description::MachineFile& machine) {
-  const bool first = rank_.index == 0;
+  const bool first = machine_.topology().is_first(rank_);
   if (machine_.topology().alike == 1) {  // else they are outside of what ranks share
     hold(TierId::pageable, Purpose::process_base,
          first ? machine.host.process_base : machine.host.process_base_next);

@@ -63,12 +63,12 @@ bool link_is_short(const planner::Channels& channels) {
 }
 
 namespace {
-/// What a node holds in host memory beside the tensors of its plans.
-std::uint64_t beside_plans(const description::Scenario& scenario, const Topology& topology) {
+/// What a node with so many ranks holds in host memory beside the tensors of its plans.
+std::uint64_t beside_plans(const description::Scenario& scenario, std::uint64_t ranks) {
   const description::HostSpec& host = scenario.machine.host;
   std::uint64_t base = host.runtime_base.value() + host.process_base.value() +
-                       (topology.ranks - 1) * host.process_base_next.value();
-  if (bounces(scenario)) base += topology.ranks * 4 * plan_knobs(scenario.strategy).chunk.value();
+                       (ranks - 1) * host.process_base_next.value();
+  if (bounces(scenario)) base += ranks * 4 * plan_knobs(scenario.strategy).chunk.value();
   return base;
 }
 }  // namespace
@@ -81,8 +81,9 @@ description::Bytes gpu_memory_for(std::uint64_t capacity, const description::Sce
 }
 
 description::Bytes host_memory_for(std::uint64_t limit, const description::Scenario& scenario,
-                                   const Topology& topology) {
-  return description::Bytes(limit * topology.ranks + beside_plans(scenario, topology));
+                                   const Topology& topology, Rank rank) {
+  const std::uint64_t ranks = topology.ranks_of(topology.node_of(rank));
+  return description::Bytes(limit * ranks + beside_plans(scenario, ranks));
 }
 
 planner::PlanSettings plan_settings(const description::Scenario& scenario, const Topology& topology,
@@ -122,11 +123,12 @@ planner::PlanSettings plan_settings(const description::Scenario& scenario, const
     channels.link_in = std::min(*channels.link_in, channels.host_in);
   }
   const std::uint64_t memory = topology.host_memory.value();
-  const std::uint64_t base = beside_plans(scenario, topology);
-  if (memory) settings.host_limit = (memory - std::min(memory, base)) / topology.ranks;
+  const std::uint64_t ranks = topology.ranks_of(topology.node_of(rank));
+  const std::uint64_t base = beside_plans(scenario, ranks);
+  if (memory) settings.host_limit = (memory - std::min(memory, base)) / ranks;
   if (knobs.host_limit)
-    settings.host_limit = std::min(settings.host_limit.value_or(*knobs.host_limit),
-                                   *knobs.host_limit / topology.ranks);
+    settings.host_limit =
+        std::min(settings.host_limit.value_or(*knobs.host_limit), *knobs.host_limit / ranks);
   return settings;
 }
 

@@ -16,7 +16,7 @@ planner::PlanSettings plan_settings(const description::Scenario& scenario, const
 description::Bytes gpu_memory_for(std::uint64_t capacity, const description::Scenario& scenario);
 /// The same of a node's host memory, for `limit` bytes a rank.
 description::Bytes host_memory_for(std::uint64_t limit, const description::Scenario& scenario,
-                                   const Topology& topology);
+                                   const Topology& topology, Rank rank);
 
 /// A weight is updated as soon as backward has done with it (`optimizer.overlap` backward).
 bool overlaps_update(const description::Strategy& strategy);

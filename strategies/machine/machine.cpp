@@ -9,7 +9,8 @@ namespace spillway::strategies {
 namespace {
 std::vector<std::string> storage_names(const Topology& topology) {
   std::vector<std::string> names;
-  for (const StorageInfo& storage : topology.storages) names.push_back(storage.name);
+  for (std::uint32_t i = 0; i < topology.storages.size(); ++i)
+    names.push_back(topology.title(StorageId{i}));
   return names;
 }
 }  // namespace
@@ -38,7 +39,7 @@ bool operator==(const PartPieces& a, const PartPieces& b) {
 Machine::Machine(MachineSetup setup)
     : setup_(std::move(setup)),
       recorder_(setup_.topology.ranks, storage_names(setup_.topology), setup_.clock, setup_.trace,
-                setup_.topology.alike),
+                setup_.topology.alike, setup_.topology.ranks_per_node),
       pinned_cache_(setup_.topology.ranks),
       stream_tails_((2 + 2 * setup_.topology.groups.size()) * setup_.topology.ranks),
       stream_lengths_(stream_tails_.size()),
@@ -63,7 +64,7 @@ Machine::Machine(MachineSetup setup)
   raw_arrays_.resize(topology.storages.size());
   for (std::size_t i = 0; i < topology.storages.size(); ++i) {
     const StorageInfo& storage = topology.storages[i];
-    add(storage.name, part(storage.capacity));
+    add(topology.title(StorageId{static_cast<std::uint32_t>(i)}), part(storage.capacity));
     if (i < setup_.raw_drives.size() && setup_.raw_drives[i] && storage.capacity.value() > 0)
       raw_arrays_[i] = std::make_unique<RawArray>(storage, topology);
   }

@@ -9,10 +9,12 @@ std::size_t index(result::Phase phase) { return static_cast<std::size_t>(phase);
 }  // namespace
 
 Recorder::Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace,
-                   std::uint32_t alike)
+                   std::uint32_t alike, std::uint32_t ranks_per_node)
     : ranks_(ranks),
       storage_names_(std::move(storages)),
       storages_(storage_names_.size()),
+      ranks_per_node_(ranks_per_node),
+      nodes_(ranks_per_node == 0 ? 1 : description::divide_up(ranks, ranks_per_node)),
       clock_(clock),
       tracing_(trace),
       alike_(alike) {
@@ -70,8 +72,10 @@ void Recorder::flush_everything(double now_s) {
     flush(rank.exchange, now_s);
   }
   for (Gauge& gauge : storages_) flush(gauge, now_s);
-  flush(any_storage_, now_s);
-  flush(cpu_, now_s);
+  for (NodeState& node : nodes_) {
+    flush(node.any_storage, now_s);
+    flush(node.cpu, now_s);
+  }
 }
 
 void Recorder::leave_node_phase(double now_s) {
@@ -103,6 +107,7 @@ StepRecord Recorder::so_far(double now_s) {
   StepRecord sums = step_;
   sums.end_s = now_s;
   const double ranks = static_cast<double>(ranks_.size());
+  const double nodes = static_cast<double>(nodes_.size());
   for (std::size_t phase = 0; phase < result::phase_count; ++phase) {
     result::PhaseBusy& busy = sums.busy[phase];
     for (const RankState& rank : ranks_) {
@@ -116,8 +121,10 @@ StepRecord Recorder::so_far(double now_s) {
       busy.network += rank.network.busy_s[phase] / ranks;
       busy.other_gpus += (rank.exchange.busy_s[phase] + rank.others_s[phase]) / ranks;
     }
-    busy.ssd = any_storage_.busy_s[phase];
-    busy.cpu = cpu_.busy_s[phase];
+    for (const NodeState& node : nodes_) {
+      busy.ssd += node.any_storage.busy_s[phase] / nodes;
+      busy.cpu += node.cpu.busy_s[phase] / nodes;
+    }
   }
   for (const Gauge& gauge : storages_) {
     double sum = 0;
@@ -150,7 +157,7 @@ void Recorder::step_ended(double now_s) {
     rank.entered = 0;
   }
   for (Gauge& gauge : storages_) gauge.busy_s = {};
-  any_storage_.busy_s = cpu_.busy_s = {};
+  for (NodeState& node : nodes_) node.any_storage.busy_s = node.cpu.busy_s = {};
   sequence_.clear();
   node_position_ = 0;
   begin_step(now_s);
@@ -249,7 +256,7 @@ void Recorder::use(const Use& use, int by, double now_s) {
     case OperationKind::write:
     case OperationKind::storage_kernel:
       (use.kind == OperationKind::read ? rank.reads : rank.writes) += by;
-      change(any_storage_, by, now_s);
+      change(node_of(use.rank).any_storage, by, now_s);
       for (const std::uint32_t storage : use.storages) change(storages_[storage], by, now_s);
       return;
     case OperationKind::copy_to_gpu:
@@ -261,7 +268,7 @@ void Recorder::use(const Use& use, int by, double now_s) {
     case OperationKind::cpu_kernel:
     case OperationKind::copy_on_host:
       rank.on_host += by;
-      return change(cpu_, by, now_s);
+      return change(node_of(use.rank).cpu, by, now_s);
     case OperationKind::send:
     case OperationKind::collective:
       rank.exchanges += by;

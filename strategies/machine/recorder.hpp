@@ -22,12 +22,15 @@ class OperationWatch {
 
 /// Watches operations and phases and keeps one StepRecord a step; with `trace`, every span too.
 ///   Phase of the node   the earliest that some rank has not left
-///   Busy                a resource works while at least one operation on it runs
+///   Busy                a resource works while at least one operation on it runs; of nodes the
+///                       mean, as of ranks
 class Recorder {
  public:
-  /// alike  ranks that each stands for: sums over ranks count them
+  /// storages        of all nodes
+  /// alike           ranks that each stands for: sums over ranks count them
+  /// ranks_per_node  as of the topology
   Recorder(std::uint32_t ranks, std::vector<std::string> storages, bool clock, bool trace,
-           std::uint32_t alike = 1);
+           std::uint32_t alike = 1, std::uint32_t ranks_per_node = 0);
 
   void enter(Rank rank, result::Phase phase, double now_s);
   result::Phase phase(Rank rank) const { return ranks_[rank.index].phase; }
@@ -92,6 +95,15 @@ class Recorder {
     std::optional<result::Phase> enters{};
   };
 
+  /// What the ranks of a node use together.
+  struct NodeState {
+    Gauge any_storage, cpu;
+  };
+
+  NodeState& node_of(std::uint32_t rank) {
+    return nodes_[ranks_per_node_ == 0 ? 0 : rank / ranks_per_node_];
+  }
+  std::string cpu_track(std::uint32_t rank) const;
   static void describe(const Operation& operation, Use& use);
   void note_phase(double now_s);
   void note_use(const Operation& operation, int by, double at_s);
@@ -117,7 +129,8 @@ class Recorder {
   std::vector<RankState> ranks_;
   std::vector<std::string> storage_names_;
   std::vector<Gauge> storages_;
-  Gauge any_storage_, cpu_;
+  std::uint32_t ranks_per_node_;
+  std::vector<NodeState> nodes_;
   int running_ = 0;  ///< operations of all ranks
   OperationWatch* watch_ = nullptr;
   bool clock_, tracing_, late_ = false;

@@ -86,6 +86,10 @@ std::string with_purpose(std::string name, const Operation& operation) {
 
 }  // namespace
 
+std::string Recorder::cpu_track(std::uint32_t rank) const {
+  return nodes_.size() == 1 ? "cpu" : "node " + std::to_string(rank / ranks_per_node_) + " cpu";
+}
+
 void Recorder::add_spans(const Operation& operation) {
   const std::string rank = "rank " + std::to_string(operation.rank.index) + " ";
   const std::string phase(result::to_string(operation.phase));
@@ -125,9 +129,9 @@ void Recorder::add_spans(const Operation& operation) {
       return add(rank + std::string(name_of(operation.kind)),
                  with_purpose(operation.pageable ? "pageable copy" : "copy", operation));
     case OperationKind::cpu_kernel:
-      return add("cpu", name_of(operation.cpu.work));
+      return add(cpu_track(operation.rank.index), name_of(operation.cpu.work));
     case OperationKind::copy_on_host:
-      return add("cpu", "memcpy");
+      return add(cpu_track(operation.rank.index), "memcpy");
     case OperationKind::collective:
       return add(rank + "collectives",
                  with_purpose(std::string(to_string(operation.round->what)), operation));

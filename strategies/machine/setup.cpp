@@ -106,7 +106,8 @@ description::BytesPerSecond peer_rate(const description::MachineFile& machine) {
   return machine.gpu.peer_access ? *own : std::min(*own, pcie);
 }
 
-StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint64_t nodes) {
+StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint64_t nodes,
+                             std::uint32_t node) {
   const std::uint64_t users = storage.sharers(nodes);
   const auto part = [&](description::BytesPerSecond rate) {
     return description::BytesPerSecond(rate.value() / static_cast<double>(users));
@@ -117,7 +118,8 @@ StorageInfo as_one_node_sees(const description::StorageSpec& storage, std::uint6
           part(storage.total_read()),
           part(storage.total_write()),
           storage.kind == description::StorageKind::ssd,
-          storage.gpus};
+          storage.gpus,
+          node};
 }
 
 /// Drives empty a cache while nobody writes: how far depends on the time of all micro-batches.
@@ -191,6 +193,13 @@ std::uint64_t simulated_ranks(const description::Scenario& scenario) {
   return std::min(scenario.parallel.ranks(), simulated_nodes(scenario) * scenario.node_ranks());
 }
 
+StagesOfNode stages_of_node(const description::Scenario& scenario, std::uint64_t node) {
+  const std::uint64_t ranks = simulated_ranks(scenario), first = node * scenario.node_ranks();
+  const std::uint64_t of_a_stage = ranks / scenario.parallel.pipeline;
+  const std::uint64_t end = std::min(first + scenario.node_ranks(), ranks);
+  return {first / of_a_stage, (end - 1) / of_a_stage};
+}
+
 Rounding rounding_of(description::PinnedPolicy policy) {
   return policy == description::PinnedPolicy::exact ? Rounding::page : Rounding::power_of_two;
 }
@@ -224,12 +233,14 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
   topology.network_latency = machine.network.latency;
   topology.gpudirect = machine.gpu.gpudirect;
   topology.one_memory = machine.gpu.one_memory && !scenario.strategy.unlimited_gpu();
-  for (const description::StorageSpec& storage : machine.storage) {
-    const bool ssd = storage.kind == description::StorageKind::ssd;
-    topology.storages.push_back(as_one_node_sees(storage, scenario.nodes_in_use()));
-    // a parallel file system stays one, whatever engine the drives have
-    setup.raw_drives.push_back(ssd && scenario.strategy.io_engine == description::IoEngine::direct);
-  }
+  for (std::uint32_t node = 0; node < topology.simulated_nodes(); ++node)
+    for (const description::StorageSpec& storage : machine.storage) {
+      const bool ssd = storage.kind == description::StorageKind::ssd;
+      topology.storages.push_back(as_one_node_sees(storage, scenario.nodes_in_use(), node));
+      // a parallel file system stays one, whatever engine the drives have
+      setup.raw_drives.push_back(ssd &&
+                                 scenario.strategy.io_engine == description::IoEngine::direct);
+    }
   if (fold == Fold::equals && ranks_are_alike(scenario)) keep_first_rank(scenario, topology);
   setup.folds_micro_batches = fold == Fold::equals && micro_batches_may_repeat(scenario);
   find_homes(topology);

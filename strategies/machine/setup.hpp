@@ -40,6 +40,11 @@ bool micro_batches_may_repeat(const description::Scenario& scenario);
 /// pipeline differ: where they lie on several nodes, the first node of each stage, or all nodes if
 /// one holds several stages.
 std::uint64_t simulated_nodes(const description::Scenario& scenario);
+/// Pipeline stages whose ranks, or some of them, a simulated node has, numbered from 0.
+struct StagesOfNode {
+  std::uint64_t first = 0, last = 0;
+};
+StagesOfNode stages_of_node(const description::Scenario& scenario, std::uint64_t node);
 /// Ranks on the simulated nodes.
 std::uint64_t simulated_ranks(const description::Scenario& scenario);
 

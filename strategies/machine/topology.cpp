@@ -24,6 +24,7 @@ Stripe striped(const Topology& topology, std::vector<StorageId> members) {
   double sum = 0;
   for (const StorageId member : members) sum += cycle_rate(topology.storages[member.index]);
   stripe.info.wears = true;
+  stripe.info.node = topology.storages[members.front().index].node;
   stripe.info.drives = 0;
   double end = 0, read = 0, write = 0, capacity = 0;
   for (const StorageId id : members) {
@@ -50,6 +51,15 @@ Stripe striped(const Topology& topology, std::vector<StorageId> members) {
 
 }  // namespace
 
+std::uint32_t Topology::ranks_of(std::uint32_t node) const {
+  return ranks_per_node == 0 ? ranks : std::min(ranks_per_node, ranks - node * ranks_per_node);
+}
+
+std::string Topology::title(StorageId storage) const {
+  const StorageInfo& own = info(storage);
+  return simulated_nodes() == 1 ? own.name : "node " + std::to_string(own.node) + " " + own.name;
+}
+
 std::vector<StorageId> Topology::drives() const {
   std::vector<StorageId> ids;
   for (std::uint32_t i = 0; i < storages.size(); ++i)
@@ -60,8 +70,10 @@ std::vector<StorageId> Topology::drives() const {
 std::vector<StorageId> Topology::drives(Rank rank) const {
   std::vector<StorageId> ids = drives();
   std::erase_if(ids, [&](StorageId id) {
+    if (storages[id.index].node != node_of(rank)) return true;
     const auto& gpus = storages[id.index].gpus;
-    return !gpus.empty() && std::find(gpus.begin(), gpus.end(), rank.index) == gpus.end();
+    const std::uint64_t gpu = ranks_per_node == 0 ? rank.index : rank.index % ranks_per_node;
+    return !gpus.empty() && std::find(gpus.begin(), gpus.end(), gpu) == gpus.end();
   });
   return ids;
 }

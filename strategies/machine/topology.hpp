@@ -17,6 +17,7 @@ struct StorageInfo {
   description::BytesPerSecond read, write;  ///< of the array, nominal
   bool wears = false;                       ///< kind ssd
   std::vector<std::uint64_t> gpus{};        ///< only these GPUs of the node reach it; empty: all
+  std::uint32_t node = 0;                   ///< whose ranks use it
 };
 
 /// Bytes of a request or extent that one storage holds.
@@ -43,7 +44,7 @@ struct Topology {
   /// What processes and the run-time library take of a node's memory, where one rank stands for
   /// several: it does not hold that itself, as those of a node's first rank differ.
   description::Bytes bases{};
-  std::vector<StorageInfo> storages;
+  std::vector<StorageInfo> storages;  ///< those of the machine file, once for each simulated node
   std::vector<Stripe> stripes;
   std::vector<StorageId> homes;            ///< by rank, for home()
   std::vector<std::vector<Rank>> groups;   ///< simulated members in rank order; group 0: all
@@ -65,14 +66,22 @@ struct Topology {
     return ranks_per_node == 0 ? 0 : rank.index / ranks_per_node;
   }
   std::uint32_t simulated_nodes() const { return node_of(Rank{ranks - 1}) + 1; }
+  /// Simulated ranks of that node.
+  std::uint32_t ranks_of(std::uint32_t node) const;
+  /// The first simulated one of its node.
+  bool is_first(Rank rank) const {
+    return rank.index == 0 || node_of(rank) != node_of(Rank{rank.index - 1});
+  }
   /// Members on a node; on all nodes.
   std::uint64_t local_size(Group group) const {
     return group.index < members.size() ? members[group.index] : groups[group.index].size();
   }
   std::uint64_t size(Group group) const;
-  /// Storages in file order that wear, i.e. drives (not remote ones).
+  /// "nvme", and where several nodes have one each "node 1 nvme".
+  std::string title(StorageId storage) const;
+  /// Storages in file order, node by node, that wear, i.e. drives (not remote ones).
   std::vector<StorageId> drives() const;
-  /// The drives among them that `rank` reaches: private arrays belong to their GPUs.
+  /// The drives among them that `rank` reaches: its node's; private arrays belong to their GPUs.
   std::vector<StorageId> drives(Rank rank) const;
 
   /// Where the extents of `rank` go unless a knob says otherwise: all drives that it reaches, as

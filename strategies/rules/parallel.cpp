@@ -33,14 +33,6 @@ std::uint64_t ranks_that_fill_nodes(const Case& subject) {
   return gpus / std::gcd(gpus, subject.parallel().tensor * subject.parallel().context);
 }
 
-/// Whether all tensors stay on the GPUs, which compute everything.
-bool stays_on_gpu(const Case& subject) {
-  using description::ActivationPolicy;
-  const ActivationPolicy policy = subject.parts().activations.policy;
-  return streams(subject) && is_resident(subject) && !subject.scenario.machine.gpu.shares_host &&
-         (policy == ActivationPolicy::keep || policy == ActivationPolicy::checkpoint_gpu);
-}
-
 std::uint64_t blocks_of(const models::Model& model) {
   return model.architecture.layers + model.architecture.encoder_layers;
 }
@@ -98,16 +90,6 @@ constexpr Rule parallel_rows[] = {
          [](const Case& c) {
            return fmt::format("{} stages, but {} has {} blocks", c.parallel().pipeline,
                               c.model->name(), blocks_of(*c.model));
-         }},
-    {.path = "parallel.pipeline",
-     .holds = [](const Case& c) { return !has_stages_on_nodes(c) || stays_on_gpu(c); },
-     .why = "stages on several nodes keep all they have on their GPUs in this version",
-     .hint =
-         [](const Case& c) {
-           return fmt::format(
-               "use at most the node's {} GPUs for all ranks together, or system resident "
-               "with activations.policy keep or checkpoint_gpu",
-               gpus_of_a_node(c));
          }},
     {.path = "parallel.pipeline",
      .holds =

@@ -79,13 +79,39 @@ std::string why_it_may_slow_down(const description::StorageSpec& storage) {
   return "it is rated as a consumer drive and has no slc_cache";
 }
 
+/// What one set of a storage's drives takes and holds.
+struct SetWrites {
+  WriteSizes sizes;
+  double live = 0;
+  std::optional<std::uint64_t> node{};  ///< whose set it is, of several that differ
+};
+
+/// Of each set of machine.storage[entry] that takes other bytes: nodes that differ have one each,
+/// unless they share it.
+std::vector<SetWrites> writes_by_set(const description::MachineFile& machine, std::size_t entry,
+                                     const StepWrites& step) {
+  const std::size_t entries = machine.storage.size();
+  std::vector<SetWrites> sets;
+  for (std::size_t at = entry; at < std::max(entries, step.by_storage.size()); at += entries) {
+    const bool joins = machine.storage[entry].shared_by_nodes && !sets.empty();
+    SetWrites& set = joins ? sets.front() : sets.emplace_back();
+    for (const WriteSize& size : step.by_storage.at(at).all())
+      set.sizes.add(size.bytes, size.count);
+    if (at < step.live_bytes.size()) set.live += step.live_bytes[at];
+    if (step.by_storage.size() > entries && !machine.storage[entry].shared_by_nodes)
+      set.node = at / entries;
+  }
+  return sets;
+}
+
 /// One whose rating nobody knows comes before others whose drives take less than its.
 bool sooner(const result::Wear& one, const result::Wear& other) {
   if (one.lifetime_years && other.lifetime_years)
     return *one.lifetime_years < *other.lifetime_years;
   const double takes = one.write_bytes_per_day_per_drive;
   const double others = other.write_bytes_per_day_per_drive;
-  return one.lifetime_years ? takes > others : takes > 0 && takes >= others;
+  const bool as_much = takes > 0 && takes == others;
+  return takes > others || (as_much && !one.lifetime_years && other.lifetime_years);
 }
 
 }  // namespace
@@ -112,25 +138,27 @@ std::optional<result::Wear> wear_of(const description::MachineFile& machine,
   for (std::size_t i = 0; i < machine.storage.size(); ++i) {
     const description::StorageSpec& storage = machine.storage[i];
     if (storage.kind != description::StorageKind::ssd) continue;
-    const WriteSizes& writes = step.by_storage.at(i);
     const double users = static_cast<double>(storage.sharers(step.nodes));
-    const double live = i < step.live_bytes.size() ? users * step.live_bytes[i] : 0;
-    const double waf = workload_waf(storage, writes, live);
-    const double written = users * bytes_of(writes) / step.steps;
-    result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
     const auto source = machine.sources.find("storage." + storage.name + ".endurance.rated");
-    wear.rated_by_use = source != machine.sources.end() && source->second.starts_with("measured");
-    wear.filled = live_share(storage, live) * (1 + storage_spare(storage));
-    if (!worst || sooner(wear, *worst)) worst = wear;
-    if (written == 0) continue;
-    const std::optional<double> total = lifetime_writes(storage, waf);
     const double price =
         machine.prices_usd ? storage.price_usd.value_or(machine.prices_usd->ssd) : 0;
-    if (total && *total > 0 && price > 0)
-      worn_usd +=
-          price * static_cast<double>(storage.count * storage.sets(step.nodes)) * written / *total;
-    else
-      priced = false;
+    for (const SetWrites& set : writes_by_set(machine, i, step)) {
+      const double live = users * set.live;
+      const double waf = workload_waf(storage, set.sizes, live);
+      const double written = users * bytes_of(set.sizes) / step.steps;
+      result::Wear wear = wear_of_one(storage, written, waf, step.seconds);
+      wear.rated_by_use = source != machine.sources.end() && source->second.starts_with("measured");
+      wear.filled = live_share(storage, live) * (1 + storage_spare(storage));
+      wear.node = set.node;
+      if (!worst || sooner(wear, *worst)) worst = wear;
+      if (written == 0) continue;
+      const std::optional<double> total = lifetime_writes(storage, waf);
+      if (total && *total > 0 && price > 0)
+        worn_usd += price * static_cast<double>(storage.count * storage.sets(step.nodes)) *
+                    written / *total;
+      else
+        priced = false;
+    }
   }
   if (worst && priced && worn_usd > 0) worst->usd_per_million_tokens = worn_usd / step.tokens * 1e6;
   return worst;

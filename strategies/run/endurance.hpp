@@ -17,19 +17,20 @@ double retention_relaxation(description::Seconds retention, description::Seconds
 /// WAF / workload WAF x relaxation x drives.  Result  absent without a rating
 std::optional<double> lifetime_writes(const description::StorageSpec& storage, double waf);
 
-/// What steps of a node wrote, and what each of them trained.
+/// What steps of a node wrote, or of several that differ, and what each of them trained.
 struct StepWrites {
-  std::vector<WriteSizes> by_storage;  ///< of all `steps`, parallel to machine.storage
-  double seconds = 0;                  ///< of one
-  double tokens = 0;                   ///< of one, all nodes together
-  std::uint64_t nodes = 1;             ///< that write alike
+  /// Of all `steps`, parallel to machine.storage; of several nodes one after the other.
+  std::vector<WriteSizes> by_storage;
+  double seconds = 0;       ///< of one
+  double tokens = 0;        ///< of one, all nodes together
+  std::uint64_t nodes = 1;  ///< that write like it, or like each
   double steps = 1;
-  std::vector<double> live_bytes =
-      {};  ///< at most, parallel to machine.storage; empty: nothing stays
+  std::vector<double> live_bytes = {};  ///< at most, parallel to by_storage; empty: nothing stays
 };
 
-/// Wear of the storage that wears out first; of those without a rating one whose drives take more
-/// than any other's, as nobody knows how long it lasts. And the price of what all of them lose.
+/// Wear of the storage that wears out first, of the node where it does; of those without a rating
+/// one whose drives take more than any other's, as nobody knows how long it lasts. And the price of
+/// what all of them lose.
 ///   Result  absent when the machine has no drive
 std::optional<result::Wear> wear_of(const description::MachineFile& machine,
                                     const StepWrites& step);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace spillway::strategies {
 
@@ -98,18 +99,35 @@ double placed_on(const description::StorageSpec& storage, const Scenario& scenar
   return users_of(storage, scenario) * static_cast<double>(placed->second);
 }
 
-/// Bytes that the run writes to one set of the storage's drives.
-double written_to(const description::StorageSpec& storage, const Scenario& scenario,
-                  const result::Result& result, const FinishedRun& run) {
-  double of_step = result.wear->write_bytes_per_step;
-  if (storage.name != result.wear->storage) {
-    const auto moved = result.io.by_storage.find(storage.name);
-    of_step = moved == result.io.by_storage.end()
-                  ? 0
-                  : users_of(storage, scenario) * static_cast<double>(moved->second.write);
+/// Bytes that a step writes to one set of the storage's drives.
+double written_in_step(const description::StorageSpec& storage, const Scenario& scenario,
+                       const result::Result& result) {
+  if (storage.name == result.wear->storage) return result.wear->write_bytes_per_step;
+  const auto moved = result.io.by_storage.find(storage.name);
+  if (moved == result.io.by_storage.end()) return 0;
+  return users_of(storage, scenario) * static_cast<double>(moved->second.write);
+}
+
+/// Bytes that the run writes to one set of the storage's drives: of nodes that differ to one of
+/// each, in their order.
+std::vector<double> written_to(const description::StorageSpec& storage, const Scenario& scenario,
+                               const result::Result& result, const FinishedRun& run) {
+  const double of_step = written_in_step(storage, scenario, result);
+  const double checkpoints = checkpoints_of_set(scenario, run);
+  if (result.nodes.empty() || storage.shared_by_nodes)
+    return {of_step * run.steps + checkpoints + placed_on(storage, scenario, result)};
+  const result::Wear& wear = *result.wear;
+  double logs = 0;  // that wear counts besides, of each node as many
+  if (wear.node && wear.storage == storage.name)
+    logs =
+        of_step - static_cast<double>(result.nodes.at(*wear.node).storage.at(storage.name).write);
+  std::vector<double> sets;
+  for (const result::NodeUse& node : result.nodes) {
+    const result::NodeStorage& own = node.storage.at(storage.name);
+    sets.push_back((static_cast<double>(own.write) + logs) * run.steps + checkpoints +
+                   static_cast<double>(own.placed));
   }
-  return of_step * run.steps + checkpoints_of_set(scenario, run) +
-         placed_on(storage, scenario, result);
+  return sets;
 }
 
 /// Drives to buy beyond those of one set, on which a run writes `written` evenly: each drive is
@@ -134,8 +152,11 @@ void add_replacements(const Scenario& scenario, const result::Result& result, Fi
   for (const description::StorageSpec& storage : scenario.machine.storage) {
     if (storage.kind != description::StorageKind::ssd || !storage.endurance) continue;
     if (storage.endurance->rated.value() == 0) continue;
-    const double more = more_drives(storage, written_to(storage, scenario, result, run)) *
-                        sets_of(storage, scenario);
+    const std::vector<double> sets = written_to(storage, scenario, result, run);
+    double more = 0;  // each stands for as many
+    for (const double written : sets)
+      more += more_drives(storage, written) * sets_of(storage, scenario) /
+              static_cast<double>(sets.size());
     const double price = prices ? storage.price_usd.value_or(prices->ssd) : 0;
     priced = priced && (more == 0 || price > 0);
     run.drives->replaced += more;
@@ -149,12 +170,14 @@ void add_drives(const Scenario& scenario, const result::Result& result, Finished
   const result::Wear& wear = *result.wear;
   const description::StorageSpec* storage = find_storage(scenario, wear.storage);
   if (!storage) return;
-  const double written = written_to(*storage, scenario, result, run);
+  const std::vector<double> each = written_to(*storage, scenario, result, run);
+  const double all = std::accumulate(each.begin(), each.end(), 0.0);
+  const double written = each.size() > 1 && wear.node ? each.at(*wear.node) : each.front();
   if (written <= 0) return;
   const double sets = sets_of(*storage, scenario);
   result::RunDrives& drives = run.drives.emplace();
   drives.storage = wear.storage;
-  drives.written_bytes = written * sets;
+  drives.written_bytes = all * sets / static_cast<double>(each.size());
   drives.placed_bytes = placed_on(*storage, scenario, result) * sets;
   if (wear.rated_write_bytes > 0) drives.warranties = written / wear.rated_write_bytes;
   if (wear.lifetime_write_bytes && *wear.lifetime_write_bytes > 0)

@@ -20,15 +20,18 @@ class MemorySummary {
         scenario_(scenario),
         filled_(filled),
         result_(result),
-        host_(fullest_host()) {}
+        host_(fullest_host()),
+        drives_(fullest_storages(true)) {}
 
   void add_peaks() {
     add_peak(result_.gpu, fullest_gpu(), "gpu", Purpose::gpu_rounding);
     add_peak(result_.host, host_, "host", Purpose::pinned_rounding);
     const auto& storages = machine_.topology().storages;
+    const std::uint32_t remote = fullest_storages(false);
     for (std::uint32_t i = 0; i < storages.size(); ++i)
-      add_peak(storages[i].wears ? result_.ssd : result_.remote,
-               machine_.storage_tier(StorageId{i}), "ssd", std::nullopt);
+      if (storages[i].node == (storages[i].wears ? drives_ : remote))
+        add_peak(storages[i].wears ? result_.ssd : result_.remote,
+                 machine_.storage_tier(StorageId{i}), "ssd", std::nullopt);
   }
 
   void add_capacities() {
@@ -61,12 +64,12 @@ class MemorySummary {
         {text::memory(usable - std::min(usable, result_.gpu.total))}));
   }
 
-  /// Of all drives or of all remote storages; 0, unlimited, where one of them is.
+  /// Of all drives or of all remote storages of a node; 0, unlimited, where one of them is.
   std::uint64_t capacity_of_storages(bool wear) const {
     const auto& storages = machine_.topology().storages;
     std::uint64_t sum = 0;
     for (std::uint32_t i = 0; i < storages.size(); ++i) {
-      if (storages[i].wears != wear) continue;
+      if (storages[i].wears != wear || storages[i].node > 0) continue;
       const std::uint64_t one = storages[i].capacity.value();
       if (one == 0) return 0;
       sum += one;
@@ -85,9 +88,7 @@ class MemorySummary {
     needed.host = host_memory_with(Bytes(host - std::min(host, filled_.host + overflowing())),
                                    scenario_.machine)
                       .value();
-    const auto& storages = machine_.topology().storages;
-    for (std::uint32_t i = 0; i < storages.size(); ++i)
-      if (storages[i].wears) needed.ssd += least(machine_.storage_tier(StorageId{i}));
+    needed.ssd = least_of_storages(drives_, true);
   }
 
  private:
@@ -105,6 +106,24 @@ class MemorySummary {
     for (std::uint32_t rank = 1; rank < machine_.topology().ranks; ++rank)
       if (const std::uint32_t tier = machine_.host_tier(Rank{rank}); least(tier) > least(fullest))
         fullest = tier;
+    return fullest;
+  }
+
+  /// The drives, or the remote storages, of a node together.
+  std::uint64_t least_of_storages(std::uint32_t node, bool wear) const {
+    const auto& storages = machine_.topology().storages;
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < storages.size(); ++i)
+      if (storages[i].wears == wear && storages[i].node == node)
+        sum += least(machine_.storage_tier(StorageId{i}));
+    return sum;
+  }
+
+  /// The node that needs most of them.
+  std::uint32_t fullest_storages(bool wear) const {
+    std::uint32_t fullest = 0;
+    for (std::uint32_t node = 1; node < machine_.topology().simulated_nodes(); ++node)
+      if (least_of_storages(node, wear) > least_of_storages(fullest, wear)) fullest = node;
     return fullest;
   }
 
@@ -195,7 +214,8 @@ class MemorySummary {
   const description::Scenario& scenario_;
   const Filled& filled_;
   result::Result& result_;
-  std::uint32_t host_;
+  std::uint32_t host_;    ///< tier of the node that needs most
+  std::uint32_t drives_;  ///< the node whose drives need most
 };
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include "strategies/run/finished_run.hpp"
 #include "strategies/run/io_bench.hpp"
 #include "strategies/run/memory_summary.hpp"
+#include "strategies/run/nodes.hpp"
+#include "strategies/run/numerics.hpp"
 #include "strategies/run/packed_base.hpp"
 #include "strategies/schedules/stories.hpp"
 #include "strategies/schedules/streaming.hpp"
@@ -67,14 +69,16 @@ class Summary {
                                               static_cast<double>(tokens),
                                               machine_.topology().nodes, count_, live_bytes()});
     note_caches(scenario_.machine, result);
+    add_nodes(machine_, scenario_, all, count_, result);
   }
 
  private:
   /// Logs of a run are a write a step, of which each node has its part. With several storages they
   /// go to the one that wears less.
   std::vector<WriteSizes> with_logs(std::vector<WriteSizes> written) const {
-    if (scenario_.run.log_bytes && written.size() == 1)
-      written.front().add(
+    if (!scenario_.run.log_bytes || scenario_.machine.storage.size() != 1) return written;
+    for (WriteSizes& of_node : written)
+      of_node.add(
           description::divide_up(scenario_.run.log_bytes->value(), scenario_.nodes_in_use()),
           static_cast<std::uint64_t>(count_));
     return written;
@@ -116,8 +120,9 @@ class Summary {
       into.other_gpus += from.other_gpus / count_;
     }
     const auto& storages = machine_.topology().storages;
+    const double nodes = machine_.topology().simulated_nodes();
     for (std::size_t i = 0; i < storages.size(); ++i)
-      storage_busy_s_[storages[i].name] += step.storage_busy_s[i] / count_;
+      storage_busy_s_[storages[i].name] += step.storage_busy_s[i] / count_ / nodes;
   }
 
   static std::string name(std::size_t phase) {
@@ -154,10 +159,15 @@ class Summary {
     return static_cast<std::uint64_t>(std::llround(static_cast<double>(sum) / count_ / nodes));
   }
 
-  /// Written to a storage before the first step, of one node.
-  std::uint64_t before_steps(std::size_t storage) const {
-    return machine_.recorder().steps().front().by_storage[storage].write /
-           machine_.topology().simulated_nodes();
+  /// Sums of all simulated nodes, by the place of a storage in the machine file.
+  std::vector<result::StorageBytes> of_all_nodes(
+      const std::vector<result::StorageBytes>& by_storage) {
+    std::vector<result::StorageBytes> sums(scenario_.machine.storage.size());
+    for (std::size_t i = 0; i < by_storage.size(); ++i) {
+      sums[i % sums.size()].read += by_storage[i].read;
+      sums[i % sums.size()].write += by_storage[i].write;
+    }
+    return sums;
   }
 
   void add_bytes(result::Result& result, const StepRecord& all) {
@@ -168,10 +178,13 @@ class Summary {
       result.io.d2h += bytes.d2h;
     }
     const auto& storages = machine_.topology().storages;
-    for (std::size_t i = 0; i < storages.size(); ++i) {
+    const std::uint64_t nodes = machine_.topology().simulated_nodes();
+    const auto moved = of_all_nodes(all.by_storage), moved_inside = of_all_nodes(all.inside);
+    const auto placed = of_all_nodes(machine_.recorder().steps().front().by_storage);
+    for (std::size_t i = 0; i < moved.size(); ++i) {
       result::StorageBytes& bytes = result.io.by_storage[storages[i].name];
-      bytes = {each(all.by_storage[i].read), each(all.by_storage[i].write)};
-      const result::StorageBytes inside{each(all.inside[i].read), each(all.inside[i].write)};
+      bytes = {each(moved[i].read), each(moved[i].write)};
+      const result::StorageBytes inside{each(moved_inside[i].read), each(moved_inside[i].write)};
       bytes.read -= inside.read;
       bytes.write -= inside.write;
       if (inside.read + inside.write > 0) {
@@ -180,8 +193,8 @@ class Summary {
         result.near_storage->write += inside.write;
       }
       if (!storages[i].wears) continue;
-      if (const std::uint64_t placed = before_steps(i); placed > 0)
-        result.placed[storages[i].name] = placed;
+      if (const std::uint64_t written = placed[i].write / nodes; written > 0)
+        result.placed[storages[i].name] = written;
       result.io.ssd_read += bytes.read;
       result.io.ssd_write += bytes.write;
     }
@@ -229,22 +242,36 @@ class Summary {
     name_bottleneck(result);
   }
 
-  /// What the ranks' optimizers said, summed up; estimates are means.
-  void add_states(result::Result& result) {
-    const double ranks = static_cast<double>(job_.shared->states.size());
-    result::OptimizerStates all;
-    result::Checkpoint checkpoint;
-    for (const result::OptimizerStates& one : job_.shared->states) {
+  /// What the optimizers of the ranks of `node` said, summed up; estimates are means.
+  void sum_states(std::uint32_t node, result::OptimizerStates& all,
+                  result::Checkpoint& checkpoint) const {
+    const Topology& topology = machine_.topology();
+    const double ranks = topology.ranks_of(node);
+    for (std::uint32_t rank = 0; rank < topology.ranks; ++rank) {
+      if (topology.node_of(Rank{rank}) != node) continue;
+      const result::OptimizerStates& one = job_.shared->states[rank];
       all.subgroups += one.subgroups;
       all.cache_hits += one.cache_hits;
       for (const auto& [name, path] : one.paths) {
         all.paths[name].subgroups += path.subgroups;
         all.paths[name].estimate_bytes_per_s += path.estimate_bytes_per_s / ranks;
       }
+      checkpoint.bytes += job_.shared->checkpoints[rank].bytes;
+      checkpoint.prestaged_bytes += job_.shared->checkpoints[rank].prestaged_bytes;
     }
-    for (const result::Checkpoint& one : job_.shared->checkpoints) {
-      checkpoint.bytes += one.bytes;
-      checkpoint.prestaged_bytes += one.prestaged_bytes;
+  }
+
+  /// Of the node that has most of them.
+  void add_states(result::Result& result) {
+    result::OptimizerStates all;
+    result::Checkpoint checkpoint;
+    for (std::uint32_t node = 0; node < machine_.topology().simulated_nodes(); ++node) {
+      result::OptimizerStates states;
+      result::Checkpoint saved;
+      sum_states(node, states, saved);
+      if (node > 0 && saved.bytes <= checkpoint.bytes) continue;
+      all = std::move(states);
+      checkpoint = saved;
     }
     if (all.subgroups == 0) return;
     const std::uint64_t alike = machine_.topology().alike;
@@ -357,30 +384,6 @@ class Summary {
   double count_ = 0;
   std::map<std::string, double> storage_busy_s_;
 };
-
-/// Which nodes were simulated, and which of them the result is of.
-void note_nodes(const description::Scenario& scenario, const Topology& topology,
-                result::Result& result) {
-  const std::uint64_t nodes = scenario.nodes_in_use(), simulated = topology.simulated_nodes();
-  if (nodes == 1) return;
-  const text::Text gpus = text::count(scenario.node_ranks());
-  const auto& storages = scenario.machine.storage;
-  const bool share = std::any_of(storages.begin(), storages.end(), [](const auto& storage) {
-    return storage.shared_by_nodes && storage.kind == description::StorageKind::ssd;
-  });
-  if (simulated == 1)
-    result.notes.push_back(
-        text::filled("{} equal nodes of {} GPUs: one is simulated and stands for all. Memory{} "
-                     "are those of one node{}",
-                     {text::count(nodes), gpus, share ? " and traffic" : ", traffic and wear",
-                      share ? ", wear is that of the drives that they share" : ""}));
-  else
-    result.notes.push_back(
-        text::filled("stages on {} nodes of {} GPUs, of which {} are simulated: others are "
-                     "equal to them. Memory is that of the node that needs most, traffic the mean "
-                     "of a node",
-                     {text::count(nodes), gpus, text::count(simulated)}));
-}
 
 /// A machine is bought whole.
 void note_idle_gpus(const description::Scenario& scenario, result::Result& result) {

@@ -1,6 +1,7 @@
 #include "strategies/parts/activations/cpu_experts.hpp"
 
 #include "strategies/machine/cpu_kernels.hpp"
+#include "strategies/machine/setup.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -50,7 +51,7 @@ bool makes_again(const LayerPlan& layer) {
 
 /// Ranks of a node that have the same experts, or of each of them a part.
 std::uint64_t sharers(const description::Scenario& scenario) {
-  return std::max<std::uint64_t>(scenario.node_ranks() / scenario.parallel.pipeline, 1);
+  return std::min(scenario.node_ranks(), simulated_ranks(scenario) / scenario.parallel.pipeline);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ StatePaths::StatePaths(Machine& machine, Rank rank, const Job& job)
   const auto& storages = machine.topology().storages;
   for (std::uint32_t i = 0; i < storages.size(); ++i) {
     const auto named = part.paths.find(storages[i].name);
-    if (named == part.paths.end()) continue;
+    if (named == part.paths.end() || storages[i].node != machine.topology().node_of(rank)) continue;
     Path& path = paths_.emplace_back();
     path.storage = StorageId{i};
     path.estimated = !named->second;
@@ -26,9 +26,11 @@ StatePaths::StatePaths(Machine& machine, Rank rank, const Job& job)
 /// sub-group of each rank must find room besides.
 void StatePaths::place(std::uint64_t groups, std::uint64_t bytes) {
   groups_ = groups;
+  const Topology& topology = machine_.topology();
+  const std::uint64_t ranks = topology.ranks_of(topology.node_of(rank_));
   for (const Path& path : paths_) {
     const std::uint64_t free = machine_.usage(path.storage).free;
-    const std::uint64_t each = free / machine_.topology().ranks / std::max<std::uint64_t>(1, bytes);
+    const std::uint64_t each = free / ranks / std::max<std::uint64_t>(1, bytes);
     room_.push_back(paths_.size() == 1 ? groups : each - std::min<std::uint64_t>(each, 1));
   }
   share_out();
@@ -43,7 +45,8 @@ void StatePaths::share_out() {
 std::size_t StatePaths::next() { return order_->next(); }
 
 Task<Semaphore::Lock> StatePaths::turn(std::size_t path, bool writes) {
-  const bool alone = machine_.topology().ranks == 1;
+  const Topology& topology = machine_.topology();
+  const bool alone = topology.ranks_of(topology.node_of(rank_)) == 1;
   if (alone || !job_.scenario.strategy.optimizer.tier_lock) co_return Semaphore::Lock();
   Semaphore& lanes = job_.shared->lanes[paths_[path].storage.index];
   // what is written frees memory for what is to be read
