@@ -15,8 +15,8 @@ foreach(folder IN ITEMS models/library scenarios/knobs scenarios/machines scenar
 endforeach()
 # What the examples of `spillway help` read.
 install(DIRECTORY tests/data DESTINATION share/spillway/tests COMPONENT spillway)
-install(FILES tests/fidelity/open.json DESTINATION share/spillway/tests/fidelity
-        COMPONENT spillway)
+install(FILES tests/fidelity/open.json tests/fidelity/beyond.json
+        DESTINATION share/spillway/tests/fidelity COMPONENT spillway)
 install(FILES ${PROJECT_BINARY_DIR}/share/spillway/commit DESTINATION share/spillway
         COMPONENT spillway)
 install(FILES packaging/copyright DESTINATION share/doc/spillway COMPONENT spillway)

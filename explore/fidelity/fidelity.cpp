@@ -13,8 +13,10 @@ namespace spillway::explore {
 using description::Complaint;
 using description::ScenarioError;
 using result::JudgedFigure;
+using result::Standing;
 using result::Verdict;
 using scenarios::Figure;
+using scenarios::KnownFigures;
 using scenarios::OpenFigure;
 using scenarios::Relation;
 
@@ -119,6 +121,45 @@ void compare_with(const OpenFigure& open, JudgedFigure& judged) {
   }
 }
 
+/// Gives a figure that holds the reason why it is beyond the common tolerance.
+void compare_beyond(const OpenFigure& beyond, JudgedFigure& judged) {
+  if (judged.verdict != Verdict::ok) return;
+  if (result::within_common(judged)) {
+    judged.verdict = Verdict::closed;
+    judged.reason = "is within the common tolerance now: take it off the list of those beyond it";
+  } else if (drifted(beyond, judged.simulated)) {
+    judged.verdict = Verdict::drift;
+    judged.reason = text::filled("was beyond the common tolerance at {}: {}",
+                                 {value_text(beyond.simulated, judged.unit), beyond.reason});
+  } else {
+    judged.reason = beyond.reason;
+  }
+}
+
+/// The entry of a figure; null where `list` has none.
+const OpenFigure* entry_of(const std::vector<OpenFigure>& list, const std::string& id) {
+  const auto found =
+      std::find_if(list.begin(), list.end(), [&](auto& one) { return one.id == id; });
+  return found == list.end() ? nullptr : &*found;
+}
+
+/// A reason counts as a mechanism where it is of the value that is simulated now.
+Standing standing_of(const JudgedFigure& judged, const OpenFigure* entry) {
+  if (judged.verdict == Verdict::skip) return Standing::none;
+  if (result::within_common(judged)) return Standing::within;
+  const bool known = judged.verdict == Verdict::ok || judged.verdict == Verdict::open;
+  return known && entry && entry->established && !entry->reason.empty() ? Standing::mechanism
+                                                                        : Standing::unexplained;
+}
+
+void compare_with(const KnownFigures& known, JudgedFigure& judged) {
+  const OpenFigure* open = entry_of(known.open, judged.id);
+  const OpenFigure* beyond = entry_of(known.beyond, judged.id);
+  if (open) compare_with(*open, judged);
+  if (beyond) compare_beyond(*beyond, judged);
+  judged.standing = standing_of(judged, open ? open : beyond);
+}
+
 /// Six digits: what is written into a list reads the same on every machine.
 double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
@@ -207,7 +248,7 @@ std::vector<Figure> filtered(const std::vector<Figure>& figures, const std::stri
 }
 
 result::Fidelity judge(const Backend& backend, const std::vector<Figure>& figures,
-                       const std::vector<OpenFigure>& open, std::size_t jobs) {
+                       const KnownFigures& known, std::size_t jobs) {
   std::vector<Complaint> complaints;
   std::vector<Metric> metrics;
   Setups setups;
@@ -222,35 +263,40 @@ result::Fidelity judge(const Backend& backend, const std::vector<Figure>& figure
     collecting(complaints,
                [&] { fidelity.figures.push_back(judge_one(figures[i], metrics[i], i)); });
   stop_when_wrong(complaints);
-  for (JudgedFigure& judged : fidelity.figures)
-    for (const OpenFigure& one : open)
-      if (one.id == judged.id) compare_with(one, judged);
+  for (JudgedFigure& judged : fidelity.figures) compare_with(known, judged);
   summarize(fidelity);
   return fidelity;
 }
 
-std::vector<OpenFigure> recorded(const result::Fidelity& fidelity,
-                                 const std::vector<OpenFigure>& open) {
-  std::vector<OpenFigure> list;
+KnownFigures recorded(const result::Fidelity& fidelity, const KnownFigures& known) {
+  KnownFigures lists;
   std::vector<std::string> judged_ids;
-  const auto known = [&](const std::string& id) {
-    return std::find_if(open.begin(), open.end(), [&](auto& one) { return one.id == id; });
-  };
   for (const JudgedFigure& judged : fidelity.figures) {
     judged_ids.push_back(judged.id);
-    const auto before = known(judged.id);
-    const bool listed = before != open.end();
-    if (listed && (judged.verdict == Verdict::skip || judged.verdict == Verdict::open)) {
-      list.push_back(*before);
-    } else if (judged.verdict == Verdict::miss || judged.verdict == Verdict::drift) {
-      list.push_back({judged.id, std::nullopt, listed ? before->reason : "", {}});
-      if (judged.simulated) list.back().simulated = rounded(*judged.simulated);
+    const OpenFigure* open = entry_of(known.open, judged.id);
+    const OpenFigure* before = open ? open : entry_of(known.beyond, judged.id);
+    if (before && (judged.verdict == Verdict::skip || judged.verdict == Verdict::open)) {
+      (open ? lists.open : lists.beyond).push_back(*before);
+      continue;
     }
+    OpenFigure now = before ? *before : OpenFigure{judged.id, {}, "", {}};
+    now.simulated.reset();
+    if (judged.simulated) now.simulated = rounded(*judged.simulated);
+    const bool holds = judged.verdict == Verdict::ok || judged.verdict == Verdict::closed ||
+                       (judged.verdict == Verdict::drift && !open);
+    if (!holds)
+      lists.open.push_back(std::move(now));
+    else if (before && !result::within_common(judged))
+      lists.beyond.push_back(std::move(now));
   }
-  for (const OpenFigure& one : open)
-    if (std::find(judged_ids.begin(), judged_ids.end(), one.id) == judged_ids.end())
-      list.push_back(one);
-  return list;
+  const auto keep_others = [&](const std::vector<OpenFigure>& from, std::vector<OpenFigure>& to) {
+    for (const OpenFigure& one : from)
+      if (std::find(judged_ids.begin(), judged_ids.end(), one.id) == judged_ids.end())
+        to.push_back(one);
+  };
+  keep_others(known.open, lists.open);
+  keep_others(known.beyond, lists.beyond);
+  return lists;
 }
 
 }  // namespace spillway::explore

@@ -18,14 +18,17 @@ std::vector<scenarios::Figure> filtered(const std::vector<scenarios::Figure>& fi
 
 /// Simulates what `figures` ask for, `jobs` at a time, each distinct scenario once, and judges
 /// them.
-///   open    figures known not to be met; entries for other figures are ignored
+///   known   figures known not to be met, or not at the common tolerance; entries for other
+///           figures are ignored
 ///   Throws  ScenarioError when a figure cannot be read as it is meant
 result::Fidelity judge(const Backend& backend, const std::vector<scenarios::Figure>& figures,
-                       const std::vector<scenarios::OpenFigure>& open, std::size_t jobs = 0);
+                       const scenarios::KnownFigures& known, std::size_t jobs = 0);
 
-/// The open list that `fidelity` would ask for: what misses or drifted with its present value, what
-/// is met again left out, reasons kept, figures that did not run as they were.
-std::vector<scenarios::OpenFigure> recorded(const result::Fidelity& fidelity,
-                                            const std::vector<scenarios::OpenFigure>& open);
+/// The lists that `fidelity` would ask for: what misses or drifted with its present value, what is
+/// met again left out, reasons kept, figures that did not run as they were. A figure that passes
+/// its own tolerance, either way, takes its reason to the other list; none comes into the list of
+/// those beyond the common tolerance that had no reason.
+scenarios::KnownFigures recorded(const result::Fidelity& fidelity,
+                                 const scenarios::KnownFigures& known);
 
 }  // namespace spillway::explore

@@ -50,24 +50,33 @@ std::vector<Cell> row_of(const JudgedFigure& figure) {
           error_text(figure), result::to_string(figure.verdict)};
 }
 
-/// Adds why figures are not ok, each reason once.
+/// What a reason is about: a verdict, or that a figure which is ok is beyond the common tolerance.
+std::string reason_kind(const JudgedFigure& figure) {
+  const std::string kind =
+      figure.verdict == Verdict::ok ? "beyond" : result::to_string(figure.verdict);
+  const bool listed = figure.verdict == Verdict::ok || figure.verdict == Verdict::open;
+  const bool unexplained = listed && figure.standing == result::Standing::unexplained;
+  return unexplained ? kind + ", unexplained" : kind;
+}
+
+/// Adds why figures are not ok, or beyond the common tolerance, each reason once.
 void add_reasons(view::Document& document, std::span<const JudgedFigure* const> figures) {
   std::vector<std::string> said;
   for (const JudgedFigure* figure : figures) {
-    const std::string key = words(result::to_string(figure->verdict) + figure->reason);
-    if (figure->verdict == Verdict::ok || std::find(said.begin(), said.end(), key) != said.end())
-      continue;
+    const std::string key = words(reason_kind(*figure) + figure->reason);
+    const bool silent = figure->verdict == Verdict::ok && words(figure->reason).empty();
+    if (silent || std::find(said.begin(), said.end(), key) != said.end()) continue;
     said.push_back(key);
     const auto same = std::count_if(figures.begin(), figures.end(), [&](const JudgedFigure* one) {
-      return result::to_string(one->verdict) + one->reason == key;
+      return reason_kind(*one) + one->reason == key;
     });
     const Text who = same == 1
                          ? Text(figure->id)
                          : filled("{} figures", {whole_count(static_cast<std::size_t>(same))});
-    document.add(view::Paragraph{.text = filled("{}  {}: {}", {result::to_string(figure->verdict),
-                                                               who, figure->reason}),
-                                 .indent = 2},
-                 true);
+    document.add(
+        view::Paragraph{.text = filled("{}  {}: {}", {reason_kind(*figure), who, figure->reason}),
+                        .indent = 2},
+        true);
   }
 }
 
@@ -146,6 +155,28 @@ Table kind_table(const Fidelity& fidelity) {
   return table;
 }
 
+/// How many figures one tolerance a kind holds, and what is known of the others.
+Table standing_table(const Fidelity& fidelity) {
+  Table table{{{"paper", Align::left},
+               {"figures"},
+               {"within"},
+               {"beyond, with a mechanism"},
+               {"beyond, unexplained"}},
+              {}};
+  const auto add = [&](const FidelitySummary& of) {
+    table.rows.push_back({of.paper, view::count(of.within + of.mechanism + of.unexplained),
+                          view::count(of.within), view::count(of.mechanism),
+                          view::count(of.unexplained)});
+  };
+  for (const FidelitySummary& paper : fidelity.papers) add(paper);
+  add(fidelity.overall);
+  return table;
+}
+
+bool has_standings(const FidelitySummary& all) {
+  return all.within + all.mechanism + all.unexplained > 0;
+}
+
 }  // namespace
 
 view::Document fidelity_document(const Fidelity& fidelity) {
@@ -160,6 +191,7 @@ view::Document fidelity_document(const Fidelity& fidelity) {
   }
   document.add(summary_table(fidelity));
   if (!fidelity.kinds.empty()) document.add(kind_table(fidelity));
+  if (has_standings(fidelity.overall)) document.add(standing_table(fidelity));
   return document;
 }
 

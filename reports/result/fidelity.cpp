@@ -21,6 +21,9 @@ void count(FidelitySummary& summary, const JudgedFigure& figure) {
   if (figure.verdict == Verdict::open) ++summary.open;
   if (figure.verdict == Verdict::skip) ++summary.skipped;
   if (figure.fails()) ++summary.failed;
+  if (figure.standing == Standing::within) ++summary.within;
+  if (figure.standing == Standing::mechanism) ++summary.mechanism;
+  if (figure.standing == Standing::unexplained) ++summary.unexplained;
   if (!figure.ordering) return;
   ++summary.orderings;
   if (*figure.ordering) ++summary.orderings_right;
@@ -73,6 +76,13 @@ double common_tolerance(FigureKind kind) {
   return 0;
 }
 
+bool within_common(const JudgedFigure& figure) {
+  const FigureKind kind = kind_of(figure);
+  if (kind == FigureKind::ordering)
+    return figure.verdict == Verdict::ok || figure.verdict == Verdict::closed;
+  return figure.error && std::abs(*figure.error) <= common_tolerance(kind);
+}
+
 std::vector<FidelityKind> kinds_of(const std::string& paper,
                                    const std::vector<JudgedFigure>& figures) {
   std::vector<FidelityKind> kinds;
@@ -83,9 +93,7 @@ std::vector<FidelityKind> kinds_of(const std::string& paper,
     for (const JudgedFigure& figure : figures) {
       if (!figure.error || kind_of(figure) != kind) continue;
       ++of.figures;
-      const bool holds = kind == FigureKind::ordering ? figure.verdict == Verdict::ok
-                                                      : std::abs(*figure.error) <= of.tolerance;
-      if (holds) ++of.within;
+      if (within_common(figure)) ++of.within;
       errors.push_back(*figure.error);
     }
     if (of.figures == 0) continue;
@@ -112,6 +120,20 @@ const char* to_string(Verdict verdict) {
       return "DRIFT";
     case Verdict::closed:
       return "CLOSED";
+  }
+  return "";
+}
+
+const char* to_string(Standing standing) {
+  switch (standing) {
+    case Standing::none:
+      return "";
+    case Standing::within:
+      return "within";
+    case Standing::mechanism:
+      return "mechanism";
+    case Standing::unexplained:
+      return "unexplained";
   }
   return "";
 }
@@ -145,7 +167,8 @@ void to_json(nlohmann::json& json, const JudgedFigure& figure) {
           {"tolerance", figure.tolerance},
           {"role", figure.role},
           {"ordering", or_null(figure.ordering)},
-          {"verdict", to_string(figure.verdict)}};
+          {"verdict", to_string(figure.verdict)},
+          {"standing", to_string(figure.standing)}};
   put(json, "reason", figure.reason);
 }
 
@@ -160,7 +183,10 @@ void to_json(nlohmann::json& json, const FidelitySummary& summary) {
           {"worst_error", or_null(summary.worst_error)},
           {"worst", summary.worst},
           {"orderings", summary.orderings},
-          {"orderings_right", summary.orderings_right}};
+          {"orderings_right", summary.orderings_right},
+          {"within", summary.within},
+          {"mechanism", summary.mechanism},
+          {"unexplained", summary.unexplained}};
 }
 
 void to_json(nlohmann::json& json, const FidelityKind& kind) {
@@ -185,6 +211,13 @@ void from_json(const nlohmann::json& json, Verdict& verdict) {
     if (word == to_string(one)) verdict = one;
 }
 
+void from_json(const nlohmann::json& json, Standing& standing) {
+  const auto word = json.get<std::string>();
+  for (const Standing one :
+       {Standing::none, Standing::within, Standing::mechanism, Standing::unexplained})
+    if (word == to_string(one)) standing = one;
+}
+
 void from_json(const nlohmann::json& json, JudgedFigure& figure) {
   read(json, "id", figure.id);
   read(json, "paper", figure.paper);
@@ -199,6 +232,7 @@ void from_json(const nlohmann::json& json, JudgedFigure& figure) {
   read(json, "role", figure.role);
   read(json, "ordering", figure.ordering);
   read(json, "verdict", figure.verdict);
+  read(json, "standing", figure.standing);
   read(json, "reason", figure.reason);
 }
 
@@ -214,6 +248,9 @@ void from_json(const nlohmann::json& json, FidelitySummary& summary) {
   read(json, "worst", summary.worst);
   read(json, "orderings", summary.orderings);
   read(json, "orderings_right", summary.orderings_right);
+  read(json, "within", summary.within);
+  read(json, "mechanism", summary.mechanism);
+  read(json, "unexplained", summary.unexplained);
 }
 
 void from_json(const nlohmann::json& json, FidelityKind& kind) {

@@ -22,6 +22,16 @@ enum class Verdict : unsigned char {
 /// "ok", "open", "SKIP", "MISS", "DRIFT", "CLOSED".
 const char* to_string(Verdict verdict);
 
+/// Where a figure stands by the tolerance that is common to its kind, whatever its own is.
+enum class Standing : unsigned char {
+  none,        ///< has not run
+  within,      ///< the common tolerance
+  mechanism,   ///< beyond it, and its reason says what the published system does differently
+  unexplained  ///< beyond it, without a reason or with one whose cause is not established
+};
+/// "", "within", "mechanism", "unexplained".
+const char* to_string(Standing standing);
+
 /// A published figure and what is simulated for it, both in `unit`.
 struct JudgedFigure {
   std::string id, paper, source, metric, unit, relation, role;
@@ -33,7 +43,8 @@ struct JudgedFigure {
   bool truth = false;            ///< yes or no, as 1 or 0
   std::optional<bool> ordering;  ///< it compares setups: whether the better one is the better one
   Verdict verdict = Verdict::ok;
-  text::Text reason;  ///< of everything but ok
+  Standing standing = Standing::none;
+  text::Text reason;  ///< of everything but ok, and of what is beyond the common tolerance
 
   bool fails() const { return verdict >= Verdict::miss; }
 };
@@ -46,6 +57,7 @@ struct FidelitySummary {
   std::optional<double> median_error, worst_error;  ///< absolute, relative
   std::string worst;                                ///< id
   std::size_t orderings = 0, orderings_right = 0;
+  std::size_t within = 0, mechanism = 0, unexplained = 0;  ///< by standing, of those that ran
 };
 
 /// What a figure is about. One tolerance a kind shows what each figure's own may hide.
@@ -78,6 +90,10 @@ struct Fidelity {
   FidelitySummary overall;
   std::vector<FidelityKind> kinds;  ///< by paper, then "all"
 };
+
+/// Whether `figure` is within the tolerance that is common to its kind; an ordering: whether it
+/// holds.
+bool within_common(const JudgedFigure& figure);
 
 /// By kind, of figures that may be of several papers; kinds without a figure are left out.
 std::vector<FidelityKind> kinds_of(const std::string& paper,

@@ -154,6 +154,10 @@ std::string open_figures_file() {
   return (description::data_root() / "tests/fidelity/open.json").string();
 }
 
+std::string beyond_figures_file() {
+  return (description::data_root() / "tests/fidelity/beyond.json").string();
+}
+
 std::vector<Figure> read_figures(const std::vector<std::string>& files) {
   std::vector<Figure> figures;
   std::vector<Complaint> complaints;
@@ -179,6 +183,7 @@ std::vector<OpenFigure> read_open_figures(const std::string& file) {
     const json& entry = document.value[i];
     OpenFigure figure{entry["id"], std::nullopt, entry["reason"],
                       document.place(pointer_to("", std::to_string(i)))};
+    figure.established = entry.value("established", true);
     if (entry["simulated"].is_number()) figure.simulated = entry["simulated"].get<double>();
     figures.push_back(std::move(figure));
   }
@@ -189,9 +194,10 @@ std::string write_open_figures(const std::vector<OpenFigure>& figures) {
   std::string text = "[\n";
   for (const OpenFigure& figure : figures) {
     const json simulated = figure.simulated ? json(*figure.simulated) : json();
-    text += fmt::format("  {{ \"id\": {}, \"simulated\": {},\n    \"reason\": {} }}{}\n",
-                        json(figure.id).dump(), simulated.dump(), json(figure.reason).dump(),
-                        &figure == &figures.back() ? "" : ",");
+    text += fmt::format("  {{ \"id\": {}, \"simulated\": {},{}\n    \"reason\": {} }}{}\n",
+                        json(figure.id).dump(), simulated.dump(),
+                        figure.established ? "" : " \"established\": false,",
+                        json(figure.reason).dump(), &figure == &figures.back() ? "" : ",");
   }
   return text + "]\n";
 }

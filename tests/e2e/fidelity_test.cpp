@@ -60,6 +60,31 @@ TEST(Fidelity, RecordsWhatIsOpenAndAsksForAReason) {
   EXPECT_NE(open.out.find("open  own.memory: counts a bias"), std::string::npos) << open.out;
 }
 
+TEST(Fidelity, ShowsAndRecordsWhatIsBeyondTheCommonTolerance) {
+  const Own own("24.2");  // 0.8 % more than is simulated: within 1 %, beyond the 0.5 % of memory
+  const std::string command =
+      "spillway fidelity own.json --filter own.memory --open open.json --beyond beyond.json";
+  own.place.write("open.json", "[]");
+  own.place.write("beyond.json",
+                  R"([{ "id": "own.memory", "simulated": 20, "reason": "counts a bias" }])");
+  EXPECT_EQ(shell(own.place, command).exit, 1);  // it was at 20
+  const Ended recorded = shell(own.place, command + " --record");
+  EXPECT_EQ(recorded.out,
+            "open.json: 0 open figures\nbeyond.json: 1 figures beyond the common tolerance\n");
+  const Ended told = shell(own.place, command);
+  EXPECT_EQ(told.exit, 0) << told.out;
+  EXPECT_NE(told.out.find("beyond  own.memory: counts a bias"), std::string::npos) << told.out;
+  const auto json = shell(own.place, command + " --json").json();
+  EXPECT_EQ(json["figures"][0]["standing"], "mechanism");
+  EXPECT_EQ(json["figures"][0]["reason"], "counts a bias");
+  EXPECT_EQ(json["overall"]["mechanism"], 1);
+  own.place.write("open.json",
+                  R"([{ "id": "own.memory", "simulated": 24, "reason": "counts a bias" }])");
+  const Ended twice = shell(own.place, command);
+  EXPECT_EQ(twice.exit, 2);
+  EXPECT_NE(twice.err.find("\"own.memory\" is in the list of open figures"), std::string::npos);
+}
+
 TEST(FidelityFit, WritesAMachineFileThatCanBeReadWhenAskedTo) {
   LONG_TEST();
   const Workplace place;
@@ -88,6 +113,8 @@ TEST(Fidelity, RefusesWhatCannotBeMeant) {
   EXPECT_EQ(none.exit, 2);
   EXPECT_NE(none.err.find("no figure has \"nothing\""), std::string::npos) << none.err;
   EXPECT_EQ(shell(own.place, "spillway fidelity own.json --open away.json").exit, 2);
+  EXPECT_EQ(shell(own.place, "spillway fidelity own.json --beyond away.json").exit, 2);
+  EXPECT_EQ(shell(own.place, "spillway fidelity own.json --record").exit, 2);  // into which list?
   EXPECT_EQ(shell(own.place, "spillway fidelity away.json").exit, 2);
 }
 

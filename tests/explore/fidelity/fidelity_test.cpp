@@ -41,8 +41,9 @@ Figure figure(const std::string& metric, double value, double tolerance = 0) {
   return figure;
 }
 
-result::JudgedFigure judged(const Figure& one, const std::vector<OpenFigure>& open = {}) {
-  return judge(counting(), {one}, open).figures.at(0);
+result::JudgedFigure judged(const Figure& one, const std::vector<OpenFigure>& open = {},
+                            const std::vector<OpenFigure>& beyond = {}) {
+  return judge(counting(), {one}, {open, beyond}).figures.at(0);
 }
 
 std::string refusal(const Figure& one) {
@@ -154,6 +155,43 @@ TEST(Fidelity, LetsAnOpenFigureBeOpenWhereItWas) {
             Verdict::closed);
 }
 
+// Ratios have 7 % in common, whatever their own tolerance.
+TEST(Fidelity, ShowsWhyAFigureIsBeyondTheCommonTolerance) {
+  const Figure far = figure(batches, 1.8, 0.2);  // 2 / 1.8 = +11 %
+  EXPECT_EQ(judged(far).verdict, Verdict::ok);
+  EXPECT_EQ(judged(far).standing, result::Standing::unexplained);
+  const result::JudgedFigure told = judged(far, {}, {{"paper.figure", 2.03, "why", {}}});
+  EXPECT_EQ(told.verdict, Verdict::ok);
+  EXPECT_EQ(told.reason, "why");
+  EXPECT_EQ(told.standing, result::Standing::mechanism);
+  const auto guessed = judged(far, {}, {{"paper.figure", 2.03, "not stated", {}, false}});
+  EXPECT_EQ(guessed.reason, "not stated");
+  EXPECT_EQ(guessed.standing, result::Standing::unexplained);
+  const auto moved = judged(far, {}, {{"paper.figure", 2.05, "why", {}}});
+  EXPECT_EQ(moved.verdict, Verdict::drift);
+  EXPECT_THAT(words(moved.reason), testing::EndsWith(": why"));
+  EXPECT_THAT(words(moved.reason), testing::StartsWith("was beyond the common tolerance at 2.05"));
+  EXPECT_EQ(moved.standing, result::Standing::unexplained);
+  const auto near = judged(figure(batches, 1.9, 0.2), {}, {{"paper.figure", 2.0, "why", {}}});
+  EXPECT_EQ(near.verdict, Verdict::closed);  // +5 %
+  EXPECT_EQ(near.standing, result::Standing::within);
+  const auto missed = judged(figure(batches, 1.8), {}, {{"paper.figure", 2.0, "why", {}}});
+  EXPECT_EQ(missed.verdict, Verdict::miss);  // belongs to the open ones
+  EXPECT_EQ(missed.standing, result::Standing::unexplained);
+}
+
+TEST(Fidelity, CountsFiguresByTheCommonTolerance) {
+  std::vector<Figure> all{figure(batches, 2), figure(batches, 1, 0), figure(batches, 1.8, 0.2),
+                          figure(batches, 1.7, 0.2)};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].id = "paper." + std::to_string(i);
+  const scenarios::KnownFigures known{{{"paper.1", 2.0, "why", {}}},
+                                      {{"paper.2", 2.0, "not stated", {}, false}}};
+  const auto counts = judge(counting(), all, known).overall;
+  EXPECT_EQ(counts.within, 1u);
+  EXPECT_EQ(counts.mechanism, 1u);
+  EXPECT_EQ(counts.unexplained, 2u);  // one of a cause that is not known, one without a word
+}
+
 TEST(Fidelity, LetsNoFigureBeOpenThatParametersAreFittedOn) {
   Figure fitted = figure(batches, 1);
   fitted.fit = true;
@@ -164,7 +202,7 @@ TEST(Fidelity, LetsNoFigureBeOpenThatParametersAreFittedOn) {
 
 TEST(Fidelity, RecordsWhatDoesNotHoldAndKeepsReasons) {
   const auto record = [](const Figure& one, const std::vector<OpenFigure>& open) {
-    return recorded(judge(counting(), {one}, open), open);
+    return recorded(judge(counting(), {one}, {open, {}}), {open, {}}).open;
   };
   const auto fresh = record(figure(batches, 1), {});
   ASSERT_EQ(fresh.size(), 1u);
@@ -179,6 +217,31 @@ TEST(Fidelity, RecordsWhatDoesNotHoldAndKeepsReasons) {
   const auto held = record(figure(batches, 2), before);
   ASSERT_EQ(held.size(), 1u);
   EXPECT_EQ(held[0].id, "paper.x");
+}
+
+TEST(Fidelity, RecordsWhatIsBeyondTheCommonToleranceWhereItWasListed) {
+  const auto record = [](const Figure& one, const scenarios::KnownFigures& known) {
+    return recorded(judge(counting(), {one}, known), known);
+  };
+  const Figure far = figure(batches, 1.8, 0.2);
+  const OpenFigure told{"paper.figure", 3.0, "why", {}, false};
+  EXPECT_TRUE(record(far, {}).beyond.empty());  // nobody has found a reason
+  const auto kept = record(far, {{}, {told, {"paper.x", 1.0, "y", {}}}});
+  ASSERT_EQ(kept.beyond.size(), 2u);
+  EXPECT_EQ(kept.beyond[0].simulated, 2);
+  EXPECT_EQ(kept.beyond[0].reason, "why");
+  EXPECT_FALSE(kept.beyond[0].established);
+  EXPECT_EQ(kept.beyond[1].id, "paper.x");  // was not asked for
+  EXPECT_TRUE(kept.open.empty());
+  EXPECT_TRUE(record(figure(batches, 1.9, 0.2), {{}, {told}}).beyond.empty());
+  const auto worse = record(figure(batches, 1.8), {{}, {told}});
+  EXPECT_TRUE(worse.beyond.empty());
+  ASSERT_EQ(worse.open.size(), 1u);
+  EXPECT_EQ(worse.open[0].reason, "why");
+  const auto better = record(far, {{told}, {}});
+  EXPECT_TRUE(better.open.empty());
+  ASSERT_EQ(better.beyond.size(), 1u);
+  EXPECT_EQ(better.beyond[0].reason, "why");
 }
 
 TEST(Setups, AreOneScenarioWhenOnlyTheirNamesDiffer) {

@@ -65,6 +65,24 @@ TEST(FidelityTable, PutsFiguresBelowTheirPlaceAndReasonsBelowThePaper) {
             "all          4   2     1     0     1  13.00 %  25.00 %     1 of 1\n");
 }
 
+TEST(FidelityTable, SaysWhyAFigureThatIsOkIsBeyondTheCommonTolerance) {
+  result::Fidelity fidelity = some();
+  fidelity.figures[0].standing = result::Standing::unexplained;
+  fidelity.figures[2].standing = result::Standing::within;
+  fidelity.figures[3].standing = result::Standing::mechanism;
+  fidelity.figures[3].reason = "counts a bias";
+  fidelity.overall = result::summary_of("all", fidelity.figures);
+  const std::string text = fidelity_table(fidelity, {});
+  EXPECT_NE(text.find("  open, unexplained  one.peak: nobody knows\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  beyond  two.ratio: counts a bias\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("paper  figures  within  beyond, with a mechanism  beyond, unexplained\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\nall          3       1                         1                    1\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(FidelityTable, SaysOneReasonOfManyFiguresOnce) {
   result::Fidelity fidelity = some();
   for (JudgedFigure& one : fidelity.figures) {

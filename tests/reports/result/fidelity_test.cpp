@@ -82,6 +82,17 @@ TEST(FidelityKinds, HaveOneToleranceEachAndTheMedianWithItsSign) {
   EXPECT_EQ(kinds[4].median_error, std::nullopt);
 }
 
+TEST(FidelitySummary, CountsByStandingWhatHasRun) {
+  std::vector<JudgedFigure> figures(5, figure("a", Verdict::ok, 0.3));
+  figures[0].standing = Standing::within;
+  figures[1].standing = figures[2].standing = Standing::mechanism;
+  figures[3].standing = Standing::unexplained;
+  const auto summary = summary_of("p", figures);
+  EXPECT_EQ(summary.within, 1u);
+  EXPECT_EQ(summary.mechanism, 2u);
+  EXPECT_EQ(summary.unexplained, 1u);
+}
+
 TEST(Fidelity, SaysNullWhereThereIsNoValue) {
   Fidelity fidelity;
   fidelity.figures.push_back(figure("a", Verdict::skip, {}));
@@ -98,6 +109,7 @@ TEST(Fidelity, ComesBackAsItWas) {
   Fidelity fidelity;
   fidelity.figures = {figure("a.peak", Verdict::drift, 0.25)};
   fidelity.figures[0].published = 2, fidelity.figures[0].simulated = 2.5;
+  fidelity.figures[0].standing = Standing::mechanism;
   fidelity.papers = {summary_of("a", fidelity.figures)};
   fidelity.overall = summary_of("all", fidelity.figures);
   const nlohmann::json written = fidelity;

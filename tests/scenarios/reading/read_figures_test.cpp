@@ -72,14 +72,17 @@ TEST(ReadFigures, ChecksTheSchemaFirst) {
 
 TEST(OpenFigures, ReadAsTheyAreWritten) {
   const TemporaryFiles files;
-  const std::vector<OpenFigure> open{{"p.a", 1.5, "why \"so\"", {}}, {"p.b", {}, "", {}}};
+  const std::vector<OpenFigure> open{
+      {"p.a", 1.5, "why \"so\"", {}}, {"p.b", {}, "", {}}, {"p.c", 2.0, "not stated", {}, false}};
   const std::string text = write_open_figures(open);
   const auto back = read_open_figures(files.write("open.json", text));
-  ASSERT_EQ(back.size(), 2u);
+  ASSERT_EQ(back.size(), 3u);
   EXPECT_EQ(back[0].simulated, 1.5);
   EXPECT_EQ(back[0].reason, "why \"so\"");
   EXPECT_EQ(back[1].simulated, std::nullopt);
   EXPECT_EQ(back[1].place.line, 4);
+  EXPECT_TRUE(back[1].established);
+  EXPECT_FALSE(back[2].established);
   EXPECT_EQ(write_open_figures(back), text);
   EXPECT_TRUE(read_open_figures(files.write("none.json", write_open_figures({}))).empty());
 }
