@@ -130,9 +130,8 @@ std::vector<Overrides> changes_of(const Scenario& scenario, const result::Result
   add_shares_of_update(scenario, shares);
   for (Change& share : shares) changes.push_back(std::move(share.overrides));
   // all of them stand among nearer homes
-  if (auto filled = idle_host_of(result);
-      filled && !name_path(filled->overrides, "strategy.weights.home"))
-    changes.push_back(std::move(filled->overrides));
+  for (FreeSettings& filled : weights_in_idle_host_of(result))
+    changes.push_back(std::move(filled.overrides));
   return changes;
 }
 

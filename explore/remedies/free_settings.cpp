@@ -56,34 +56,69 @@ std::vector<FreeSettings> fused_of(const description::Scenario& scenario,
   return all;
 }
 
+namespace {
+
+constexpr const char* in_host = "strategy.weights.max_in_host";
+constexpr double bytes_each = 2;  ///< of a weight
+
+/// Bytes of weights that one rank could hold in host memory, of which `share` may be used; in whole
+/// powers of two where its one pinned buffer is rounded so.
+double most_in_host(const description::Scenario& scenario, const result::Result& run,
+                    double share) {
+  const double usable = share * static_cast<double>(scenario.machine.host.usable().value());
+  const double idle = usable - static_cast<double>(run.host.total);
+  const auto held = static_cast<double>(scenario.strategy.weights.max_in_host.value());
+  const double most = bytes_each * held + idle / static_cast<double>(scenario.node_ranks());
+  const bool rounded = scenario.strategy.pinned == description::PinnedPolicy::power_of_two;
+  return rounded && most >= 1 ? std::exp2(std::floor(std::log2(most))) : most;
+}
+
+double all_weights(const description::Scenario& scenario) {
+  return static_cast<double>(
+      models::build_model(models::architecture_of(scenario)).parameters.value());
+}
+
+/// As many of them as so many bytes have; nothing where that is no more than now.
+std::optional<FreeSettings> in_host_of(const description::Scenario& scenario, double bytes) {
+  const double billions = std::floor(bytes / bytes_each / 1e9);
+  if (billions * 1e9 <= static_cast<double>(scenario.strategy.weights.max_in_host.value()))
+    return std::nullopt;
+  const std::string params = fmt::format("{:.0f}e9 params", billions);
+  return FreeSettings{fmt::format("{} \"{}\"", in_host, params),
+                      {fmt::format("{}={}", in_host, params)},
+                      "DeepSpeed's max_in_cpu"};
+}
+
+}  // namespace
+
 std::optional<FreeSettings> idle_host_of(const result::Result& run,
                                          const std::vector<std::string>& overrides) {
   const description::Scenario scenario = scenario_of(run);
-  const char* const path = "strategy.weights.max_in_host";
-  if (scenario.strategy.weights.home != description::Home::ssd || name_path(overrides, path))
+  if (scenario.strategy.weights.home != description::Home::ssd || name_path(overrides, in_host))
     return std::nullopt;
   // a twentieth stays free: buffers of other sizes may come with it
-  const double usable = 0.95 * static_cast<double>(scenario.machine.host.usable().value());
-  const double idle = usable - static_cast<double>(run.host.total);
-  constexpr double bytes_each = 2;
-  const auto held = static_cast<double>(scenario.strategy.weights.max_in_host.value());
-  double most = bytes_each * held + idle / static_cast<double>(scenario.node_ranks());
+  const double most = most_in_host(scenario, run, 0.95);
   if (most < 1) return std::nullopt;
-  // they are one pinned buffer
-  if (scenario.strategy.pinned == description::PinnedPolicy::power_of_two)
-    most = std::exp2(std::floor(std::log2(most)));
-  const auto all = static_cast<double>(
-      models::build_model(models::architecture_of(scenario)).parameters.value());
-  if (most * static_cast<double>(scenario.machine.gpus()) >= bytes_each * all)
+  if (most * static_cast<double>(scenario.machine.gpus()) >= bytes_each * all_weights(scenario))
     return FreeSettings{"strategy.weights.home host and strategy.weights.pool none",
                         {"strategy.weights.home=host", "strategy.weights.pool=none"},
                         "DeepSpeed's offload_param to cpu"};
-  const double billions = std::floor(most / bytes_each / 1e9);
-  if (billions * 1e9 <= held) return std::nullopt;
-  const std::string params = fmt::format("{:.0f}e9 params", billions);
-  return FreeSettings{fmt::format("{} \"{}\"", path, params),
-                      {fmt::format("{}={}", path, params)},
-                      "DeepSpeed's max_in_cpu"};
+  return in_host_of(scenario, most);
+}
+
+std::vector<FreeSettings> weights_in_idle_host_of(const result::Result& run) {
+  const description::Scenario scenario = scenario_of(run);
+  std::vector<FreeSettings> settings;
+  if (scenario.strategy.weights.home != description::Home::ssd) return settings;
+  const double ranks = static_cast<double>(scenario.node_ranks());
+  for (const double share : {1.0, 0.95}) {
+    const double most =
+        std::min(most_in_host(scenario, run, share), bytes_each * all_weights(scenario) / ranks);
+    auto one = in_host_of(scenario, most);
+    if (one && (settings.empty() || settings.back().overrides != one->overrides))
+      settings.push_back(std::move(*one));
+  }
+  return settings;
 }
 
 std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& scenario,

@@ -31,6 +31,10 @@ std::vector<FreeSettings> fused_of(const description::Scenario& scenario,
 std::optional<FreeSettings> idle_host_of(const result::Result& run,
                                          const std::vector<std::string>& overrides = {});
 
+/// Of weights on drives a part in host memory that the run leaves idle, the largest first: as many
+/// as would fill it, and as idle_host_of leaves a twentieth free.
+std::vector<FreeSettings> weights_in_idle_host_of(const result::Result& run);
+
 /// Gradients that wait in host memory for an update by the CPU as the 16 bits that backward makes,
 /// in place of fp32 sums of them; nothing where they are, or the user says how wide they are.
 std::optional<FreeSettings> narrow_gradients_of(const description::Scenario& scenario,
