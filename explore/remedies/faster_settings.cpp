@@ -147,8 +147,9 @@ class FurtherSettings {
   std::vector<Trial> beside(const Overrides& base, const result::Result& run) {
     const Scenario scenario = scenario_of(run);
     const Effort effort{WhenFull::stop, true, false, run.tokens_per_s / worth};
-    std::vector<Trial> trials;
-    for (const Overrides& change : changes_of(scenario, run)) add(with_more(base, change), trials);
+    std::vector<Trial> trials, sparing;
+    for (const Overrides& change : changes_of(scenario, run))
+      add(with_more(base, change), name_path(change, "strategy.optimizer.home") ? sparing : trials);
     const std::vector<FreeSettings> fused = fused_of(scenario);
     for (const FreeSettings& one : fused) add(with_more(base, one.overrides), trials);
     simulate(trials, effort);
@@ -158,7 +159,9 @@ class FurtherSettings {
         for (const FreeSettings& one : fused)
           add(with_more(trial.overrides, one.overrides), beside_fused);
     simulate(beside_fused, effort);
-    trials.insert(trials.end(), beside_fused.begin(), beside_fused.end());
+    simulate(sparing, {WhenFull::stop, true, false, run.tokens_per_s});
+    for (const auto* more : {&beside_fused, &sparing})
+      trials.insert(trials.end(), more->begin(), more->end());
     return trials;
   }
 
@@ -193,12 +196,20 @@ class FurtherSettings {
   std::set<Overrides> tried_;
 };
 
-/// Those that make a step shorter and run with a program if the others do; the shortest first.
+/// Drives take nothing any more, and a step is no longer.
+bool spares_drives(const result::Result& then, const result::Result& now) {
+  return now.io.ssd_write > 0 && then.io.ssd_write == 0 && then.step_time_s <= now.step_time_s;
+}
+
+/// Those that make a step shorter, or spare drives, and run with a program if the others do; the
+/// shortest first.
 std::vector<Trial> helpful(const std::vector<Trial>& trials, const result::Result& result) {
   const bool runnable = !result.runs_with || result.runs_with->runnable;
   std::vector<Trial> good;
   for (const Trial& trial : trials)
-    if (trial.fits() && trial.result->step_time_s <= worth * result.step_time_s &&
+    if (trial.fits() &&
+        (trial.result->step_time_s <= worth * result.step_time_s ||
+         spares_drives(*trial.result, result)) &&
         (!runnable || trial.result->runs_with->runnable))
       good.push_back(trial);
   std::stable_sort(good.begin(), good.end(), [](const Trial& one, const Trial& other) {
@@ -248,8 +259,10 @@ std::vector<FasterSettings> faster_settings(const Backend& backend, const result
   said.resize(std::min(said.size(), most_said));
   std::vector<FasterSettings> all;
   for (const Trial& trial : said)
-    all.push_back(
-        {trial.words, trial.overrides, trial.result->step_time_s, trial.result->tokens_per_s});
+    all.push_back({spares_drives(*trial.result, result)
+                       ? trial.words + " (nothing is written to drives any more)"
+                       : trial.words,
+                   trial.overrides, trial.result->step_time_s, trial.result->tokens_per_s});
   return all;
 }
 

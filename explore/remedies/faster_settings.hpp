@@ -15,8 +15,9 @@ namespace spillway::explore {
 /// runs it.
 ///   result   of a scenario that fits
 ///   resolve  reads the scenario with further overrides
-///   Result   the shortest step first, each a fiftieth shorter at least; none of a run without
-///           training. What a Watch ended is missing.
+///   Result   the shortest step first, each a fiftieth shorter at least, or no longer where nothing
+///           is written to drives any more; none of a run without training. What a Watch ended is
+///           missing.
 std::vector<answer::FasterSettings> faster_settings(const Backend& backend,
                                                     const result::Result& result,
                                                     const Resolve& resolve);

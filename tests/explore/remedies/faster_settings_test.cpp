@@ -60,6 +60,33 @@ TEST(FasterSettings, TakeWhatTheySay) {
   }
 }
 
+// States of adapters: a step hardly waits for them, but each one writes them all.
+TEST(FasterSettings, SpareDrivesWhatHostMemoryHasRoomFor) {
+  json scenario = on_workstation("zero_infinity");
+  scenario["training"]["method"] = "lora";
+  scenario["strategy"]["weights"]["home"] = "host";
+  const result::Result result = now(scenario);
+  ASSERT_GT(result.io.ssd_write, 0u);
+  const std::vector<FasterSettings> all = faster(scenario);
+  const auto spares = std::find_if(all.begin(), all.end(), [](const FasterSettings& one) {
+    return one.words.ends_with(" (nothing is written to drives any more)");
+  });
+  ASSERT_NE(spares, all.end());
+  EXPECT_TRUE(any_sets({*spares}, "strategy.optimizer.home=host"));
+  EXPECT_LE(spares->step_time_s, result.step_time_s);
+  const result::Result then = simulate(sim(), *resolver(scenario)(spares->overrides));
+  EXPECT_EQ(then.io.ssd_write, 0u);
+}
+
+// Of 64 GiB a run leaves 6.3 above what stays free: 2e9 weights of two bytes fill 4 of them.
+TEST(FasterSettings, FillIdleHostMemoryWithWeights) {
+  const json scenario = {{"model", "llama-3.1-8b"},
+                         {"machine", "gaming_4090"},
+                         {"training", {{"sequence", 4096}, {"micro_batch", 4}, {"loss", "fused"}}},
+                         {"strategy", {{"system", "zero_infinity"}}}};
+  EXPECT_TRUE(any_sets(faster(scenario), "strategy.weights.max_in_host=2e9 params"));
+}
+
 TEST(FasterSettings, TakeFewerPassesOfTheSameSamples) {
   json scenario = on_workstation("zero_offload");
   scenario["training"]["gradient_accumulation"] = 4;
