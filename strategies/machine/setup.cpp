@@ -165,13 +165,18 @@ void keep_first_rank(const description::Scenario& scenario, Topology& topology) 
 bool ranks_are_alike(const description::Scenario& scenario) {
   const description::OptimizerPart& optimizer = scenario.strategy.optimizer;
   const description::MachineFile& machine = scenario.machine;
-  const bool first_come = optimizer.tier_lock || optimizer.paths.size() > 1;
+  // of updates that no step waits for, what is written first finds the room in a cache
+  const bool cached =
+      std::any_of(machine.storage.begin(), machine.storage.end(),
+                  [](const auto& storage) { return storage.slc_cache.has_value(); });
+  const bool first_come = optimizer.tier_lock || optimizer.paths.size() > 1 ||
+                          (optimizer.staleness == description::any_staleness && cached);
   const bool apart = std::any_of(machine.storage.begin(), machine.storage.end(),
                                  [](const auto& storage) { return !storage.gpus.empty(); });
   return scenario.node_ranks() > 1 && scenario.parallel.pipeline == 1 && !scenario.run.io_bench &&
          scenario.run.jitter == 0 && machine.socket_of(scenario.node_ranks() - 1) == 0 && !apart &&
          !first_come && !passes_page_cache(scenario) && !machine.gpu.shares_host &&
-         !machine.gpu.one_memory && optimizer.staleness != description::any_staleness &&
+         !machine.gpu.one_memory &&
          (machine.host.memory.value() == 0 || bases_of(scenario) < machine.host.usable());
 }
 

@@ -27,8 +27,8 @@ MachineSetup setup_for(const description::Scenario& scenario, bool clock, bool t
 /// what they share, stands for all: they have the same share of every tensor and compete for
 /// drives, cores and DRAM only, which are divided equally among equal requests. Not so with
 /// run.jitter, pipeline stages, arrays of some GPUs alone, GPUs that are the host's own threads or
-/// share its memory, paths whose room or turn depends on who comes first, and updates that no step
-/// waits for.
+/// share its memory, and what depends on who comes first: the room or turn of paths, and, of
+/// updates that no step waits for, the room in drives' SLC caches.
 bool ranks_are_alike(const description::Scenario& scenario);
 
 /// Whether the micro-batches of a step between its first and its last may be equal, so that some

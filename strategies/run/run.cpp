@@ -297,13 +297,17 @@ class Summary {
   }
 
   /// Steps from one publication of a sub-group to the next, of those in measured steps. Where some
-  /// have none there: steps a round, at the pace of the run so far.
+  /// have none there: steps a round, at the pace of the run so far. Of ranks that are alike, the
+  /// one that was simulated stands for each.
   void measure_staleness(result::Staleness& all) {
     double sum = 0;
     std::uint64_t count = 0;
     bool every_one = true;
+    std::vector<const Delays*> ranks;
     for (const Delays& rank : job_.shared->delays)
-      for (const std::vector<std::size_t>& published : rank.published) {
+      ranks.insert(ranks.end(), machine_.topology().alike, &rank);
+    for (const Delays* rank : ranks)
+      for (const std::vector<std::size_t>& published : rank->published) {
         result::Lateness& block = all.blocks.emplace_back();
         double steps = 0;
         std::uint64_t times = 0;

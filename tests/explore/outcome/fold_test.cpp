@@ -100,6 +100,24 @@ INSTANTIATE_TEST_SUITE_P(Systems, Folded,
                                          "lohan", "stronghold", "colossal_gemini"),
                          [](const auto& param) { return param.param; });
 
+/// What each step waits for differs from the next one's, and so do delays: as many are told of as
+/// the ranks have sub-groups.
+TEST(Fold, AnswersForUpdatesThatNoStepWaitsForAsTheWholeDoes) {
+  for (const char* machine : {"", R"(, "parallel": {"data": 8, "zero_stage": 3})"}) {
+    const description::Scenario scenario = scenario_of(R"({"system": "angel_ptm"})", machine);
+    Counted counted;
+    Backend whole = sim();
+    whole.open_folded = nullptr;
+    const result::Result expected = run_once(whole, scenario);
+    const result::Result found = run_once(counted.backend, scenario);
+    compare(json(expected), json(found), "");
+    EXPECT_EQ(counted.folded, 1u);
+    EXPECT_EQ(counted.whole, 0u) << "nothing was folded";
+    ASSERT_TRUE(found.staleness);
+    EXPECT_EQ(found.staleness->blocks.size() % scenario.parallel.data, 0u);
+  }
+}
+
 TEST(Fold, LeavesWhatDiffersWhole) {
   const auto alike = [](const std::string& strategy, const std::string& more = "") {
     return strategies::ranks_are_alike(scenario_of(strategy, more));
@@ -108,6 +126,12 @@ TEST(Fold, LeavesWhatDiffersWhole) {
   EXPECT_FALSE(alike(R"({"system": "zero_infinity"})", R"(, "run": {"jitter": 0.01})"));
   EXPECT_FALSE(alike(R"({"system": "colossal_gemini"})"));  // its states pass the page cache
   EXPECT_FALSE(alike(R"({"system": "mlp_offload"})"));      // a storage is one rank's at a time
+  EXPECT_TRUE(alike(R"({"system": "angel_ptm"})"));
+  // who writes first finds the room in a cache
+  const char* cached = R"(, "machine": {"extends": "h100_8gpu", "name": "cached",
+                "storage": [{"name": "nvme", "part": "990 PRO 4TB", "count": 4}]})";
+  EXPECT_FALSE(alike(R"({"system": "angel_ptm"})", cached));
+  EXPECT_TRUE(alike(R"({"system": "zero_infinity"})", cached));
   EXPECT_FALSE(alike(R"({"system": "resident"})",
                      R"(, "parallel": {"data": 2, "pipeline": 2, "zero_stage": 1})"));
 }
