@@ -71,6 +71,7 @@ double SimMachine::before_jump(double now_s) noexcept {
   now_s_ = now_s;
   try {
     for (;;) {
+      if (takes_too_long()) is_too_long();
       if (stopped()) {
         engine_.stop();
         return 0;

@@ -5,49 +5,75 @@
 #include "strategies/machine/setup.hpp"
 #include "strategies/systems/catalogue.hpp"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 namespace spillway::explore {
 
 namespace {
 
+/// What becomes of a run: a result, or that its steps are not below what was asked for.
+struct Ran {
+  std::optional<result::Result> result;
+  bool too_long = false;
+};
+
+/// A run whose steps are of interest below so many seconds; 0: whatever they take.
+Ran run_on(strategies::Machine& machine, const Backend& backend,
+           const strategies::Decision& decision, double below_s) {
+  if (below_s > 0) machine.want_steps_below(below_s);
+  result::Result result = strategies::run(machine, decision, backend.name);
+  if (machine.too_long()) return {std::nullopt, true};
+  return {std::move(result)};
+}
+
 /// On a machine that folds what is equal.
 ///   Result  nothing where there is nothing to fold, and where what ran says nothing of all of it:
 ///           what does not fit says which of the ranks is the first to find no room
-std::optional<result::Result> run_folded(const Backend& backend,
-                                         const strategies::Decision& decision) {
+Ran run_folded(const Backend& backend, const strategies::Decision& decision, double below_s) {
   const description::Scenario& scenario = decision->scenario;
   if (!backend.open_folded || strategies::plans_steps(scenario.strategy.system) ||
       (!strategies::ranks_are_alike(scenario) && !strategies::micro_batches_may_repeat(scenario)))
-    return std::nullopt;
+    return {};
   const auto machine = backend.open_folded(scenario);
-  result::Result result = strategies::run(*machine, decision, backend.name);
-  if (machine->unlike() || !result.feasible()) return std::nullopt;
+  Ran ran = run_on(*machine, backend, decision, below_s);
+  if (machine->unlike()) return {};
+  if (ran.too_long) return ran;
+  if (!ran.result->feasible()) return {};
   // where the last digits decide which of two is first, neither steps nor micro-batches repeat
   constexpr double rounding = 1e-9;
-  if (machine->folds_micro_batches() && result.step_spread > rounding) return std::nullopt;
-  return result;
+  if (machine->folds_micro_batches() && ran.result->step_spread > rounding) return {};
+  return ran;
 }
 
-result::Result run_whole(const Backend& backend, const strategies::Decision& decision,
-                         result::Trace* trace) {
+Ran run_whole(const Backend& backend, const strategies::Decision& decision, double below_s,
+              result::Trace* trace) {
   const auto machine = backend.open(decision->scenario, trace != nullptr);
   if (decision->tiers == strategies::Tiers::grow) machine->let_tiers_grow();
-  result::Result result = strategies::run(*machine, decision, backend.name);
+  Ran ran = run_on(*machine, backend, decision, below_s);
   if (trace) *trace = std::move(machine->recorder().trace());
-  return result;
+  return ran;
+}
+
+/// Nothing where its steps are seen not to be below so many seconds; 0: whatever they take.
+std::optional<result::Result> run_below(const Backend& backend,
+                                        const strategies::Decision& decision, double below_s,
+                                        result::Trace* trace = nullptr) {
+  Ran ran;
+  if (!trace) ran = run_folded(backend, decision, below_s);
+  if (!ran.result && !ran.too_long) ran = run_whole(backend, decision, below_s, trace);
+  if (ran.result && decision->scenario.machine.gpu.one_memory)
+    ran.result->notes.emplace_back(
+        "GPU and host share one memory: their peaks are two parts of it, and what a system plans "
+        "ahead for each of them may be too much for both");
+  return std::move(ran.result);
 }
 
 }  // namespace
 
 result::Result run_decided(const Backend& backend, const strategies::Decision& decision,
                            result::Trace* trace) {
-  std::optional<result::Result> folded;
-  if (!trace) folded = run_folded(backend, decision);
-  result::Result result = folded ? std::move(*folded) : run_whole(backend, decision, trace);
-  if (decision->scenario.machine.gpu.one_memory)
-    result.notes.emplace_back(
-        "GPU and host share one memory: their peaks are two parts of it, and what a system plans "
-        "ahead for each of them may be too much for both");
-  return result;
+  return run_below(backend, decision, 0, trace).value();
 }
 
 DecidedRun decide_and_run(const Backend& backend, const description::Scenario& written,
@@ -115,7 +141,7 @@ bool BestPlan::improve(bool in_children) {
     if (plan.bytes_words == plan.words) std::erase(words, above.bytes_words);
     if (plan.updates_words == plan.words) std::erase(words, above.updates_words);
     words.push_back(plan.words);
-    if (in_children ? !known[i].result : is_longer(plan)) continue;
+    if (in_children ? !known[i].result : is_longer(plan) || was_tried(plan)) continue;
     const bool fits = in_children ? take(plan, std::move(words), *known[i].result)
                                   : take_run(plan, std::move(words), *known_above);
     if (fits ? plan.ends_list : plan.opens_list) break;
@@ -129,21 +155,45 @@ bool BestPlan::is_longer(const LowerPlan& plan) {
   if (!best_.feasible() || plan.ends_list || plan.opens_list) return false;
   if (!mandatory_ || (*mandatory_ && !(*mandatory_)->holds_for(plan.scenario)))
     mandatory_ = mandatory_of(plan.scenario);
-  return *mandatory_ && (*mandatory_)->step_s(plan.scenario) >= best_.step_time_s;
+  return *mandatory_ && std::max((*mandatory_)->step_s(plan.scenario),
+                                 (*mandatory_)->pipeline_s(plan.scenario)) >= best_.step_time_s;
+}
+
+/// Of plans that say nothing of those behind them: what was no better than the best one then is not
+/// better than that of today.
+bool BestPlan::was_tried(const LowerPlan& plan) {
+  if (plan.ends_list || plan.opens_list) return false;
+  nlohmann::json scenario = plan.scenario;
+  if (std::ranges::find(tried_, scenario) != tried_.end()) return true;
+  tried_.push_back(std::move(scenario));
+  return false;
+}
+
+/// Whether it moves the same as one that was tried.
+bool BestPlan::moves_as_one_before(const strategies::Decision& decision) const {
+  return std::ranges::any_of(run_, [&](const strategies::Decision& before) {
+    return strategies::moves_alike(*decision, *before);
+  });
 }
 
 /// The same as take(), of a plan that is run in this process; not run where it moves the same as
-/// one that is known.
+/// one that is known, and no longer than until it is seen that it is not the better one.
 bool BestPlan::take_run(const LowerPlan& plan, std::vector<text::Text> words,
                         const strategies::Decision& above) {
+  const bool says_more = plan.ends_list || plan.opens_list;
   const strategies::Decision decision =
       strategies::decided(plan.scenario, strategies::Tiers::fixed, probe_);
   if (strategies::moves_alike(*decision, *above) ||
       strategies::moves_alike(*decision, **best_decision_))
     return best_.feasible();
-  result::Result lower = run_decided(backend_, decision);
-  if (is_better(lower, best_)) best_decision_ = decision;
-  return take(plan, std::move(words), std::move(lower));
+  if (!says_more && moves_as_one_before(decision)) return false;
+  run_.push_back(decision);
+  const bool limited = !says_more && best_.feasible();
+  std::optional<result::Result> lower =
+      run_below(backend_, decision, limited ? best_.step_time_s : 0);
+  if (!lower) return true;
+  if (is_better(*lower, best_)) best_decision_ = decision;
+  return take(plan, std::move(words), std::move(*lower));
 }
 
 std::vector<Outcome> BestPlan::all_of(const std::vector<LowerPlan>& plans) {

@@ -48,6 +48,8 @@ class BestPlan {
   strategies::StandsFor stands_for() const;
   bool improve(bool in_children);
   bool is_longer(const LowerPlan& plan);
+  bool was_tried(const LowerPlan& plan);
+  bool moves_as_one_before(const strategies::Decision& decision) const;
   bool take_run(const LowerPlan& plan, std::vector<text::Text> words,
                 const strategies::Decision& above);
   bool take(const LowerPlan& plan, std::vector<text::Text> words, result::Result lower);
@@ -60,6 +62,8 @@ class BestPlan {
   std::uint64_t simulated_ = 0;  ///< in children
   result::Result own_, best_;
   std::optional<strategies::Decision> own_decision_, best_decision_;  ///< run in this process
+  std::vector<nlohmann::json> tried_;      ///< scenarios of plans, in this process
+  std::vector<strategies::Decision> run_;  ///< of those that were run
   /// What no plan does without; nothing where that is not known. Counted when first asked for.
   std::optional<std::optional<strategies::Mandatory>> mandatory_;
 };

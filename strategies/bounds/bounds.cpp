@@ -12,6 +12,14 @@ namespace {
 /// `amount / rate`; nothing takes no time, and without a rate there is no bound.
 double seconds(double amount, double rate) { return amount > 0 && rate > 0 ? amount / rate : 0; }
 
+/// Of products in the shape that suits the GPU best, or of attention.
+double most_flops(const description::Scenario& scenario) {
+  double products = fastest_rate(scenario);
+  for (const description::ProductRate& shape : scenario.machine.gpu.products)
+    products = std::max(products, shape.share * fastest_rate(scenario));
+  return std::max(products, attention_rate(scenario));
+}
+
 /// Adds up the phases of a step: what one phase issued may run in the next, so only their sum has a
 /// bound.
 class Sums {
@@ -69,10 +77,7 @@ class Sums {
     const bool adam = scenario_.training.has_plain_adam();
     const double update = adam && gpu.adam ? seconds(of(&RankDemand::updated), gpu.adam->value())
                                            : seconds(of(&RankDemand::update_bytes), memory);
-    double products = fastest_rate(scenario_);  // of the shape that suits the GPU best
-    for (const description::ProductRate& shape : gpu.products)
-      products = std::max(products, shape.share * fastest_rate(scenario_));
-    const double compute = (flops > 0 ? flops / std::max(products, attention_rate(scenario_)) : 0) +
+    const double compute = (flops > 0 ? flops / most_flops(scenario_) : 0) +
                            seconds(bytes, memory) + update + of(&RankDemand::kernels) * launch;
     const double side =
         seconds(of(&RankDemand::side_bytes), memory) + of(&RankDemand::side_kernels) * launch;
@@ -206,6 +211,29 @@ double Bounds::step() const {
 
 Bounds bounds_of(const Demand& demand, const description::Scenario& scenario) {
   return Sums(demand, scenario).bounds();
+}
+
+// What a stage hands back does not wait for the last gradients of weights that it computes, a third
+// of its last layer's products: two layers are left out, of few layers a third of all.
+double pipeline_seconds(const Demand& demand, const description::Scenario& scenario,
+                        const std::vector<std::size_t>& layers) {
+  const description::Parallel& parallel = scenario.parallel;
+  const std::size_t stages = layers.size(), ranks = demand.phases[0].ranks.size();
+  if (stages < 2 || stages != parallel.pipeline || ranks % stages > 0) return 0;
+  if (parallel.splits_backward() || parallel.pieces() > 1) return 0;
+  const auto micro_batches = static_cast<double>(scenario.training.gradient_accumulation);
+  double before = 0, most = 0;  // FLOPs
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    double own = 0;
+    for (const PhaseDemand& phase : demand.phases) {
+      const RankDemand& rank = phase.ranks[stage * (ranks / stages)];
+      own += rank.flops - rank.recompute_flops;
+    }
+    most = std::max(most, before + own);
+    const double sure = std::max(2.0 / 3, 1 - 2 / static_cast<double>(layers[stage]));
+    before += own / micro_batches * sure;
+  }
+  return most > 0 ? most / most_flops(scenario) : 0;
 }
 
 }  // namespace spillway::strategies

@@ -29,4 +29,13 @@ struct Bounds {
 ///   Throws  ScenarioError when it has no compute rate for the training's element type
 Bounds bounds_of(const Demand& demand, const description::Scenario& scenario);
 
+/// Seconds of matrix products that follow one another in a step of a pipeline: a stage does those
+/// of all its micro-batches, and before and behind them the stages before it do those of one.
+///   demand   of the ranks of all stages
+///   layers   of each stage
+///   Result   0 without stages, and where backward is split or stages have several pieces
+///   Throws   as bounds_of
+double pipeline_seconds(const Demand& demand, const description::Scenario& scenario,
+                        const std::vector<std::size_t>& layers);
+
 }  // namespace spillway::strategies

@@ -199,6 +199,18 @@ Decision decide_without_limits(const Scenario& counted, const LeftOpen& open) {
   return decide_given(counted, std::move(prepared), std::move(fates));
 }
 
+/// Of each stage of a pipeline.
+///   by_time  its stages where they are cut by time
+std::vector<std::size_t> layers_of(const Prepared& prepared, const Scenario& scenario,
+                                   const std::vector<StageLayers>& by_time) {
+  std::vector<std::size_t> layers;
+  if (scenario.parallel.pipeline == 1) return layers;
+  const std::vector<StageLayers> stages =
+      by_time.empty() ? stage_layers(prepared.model, prepared.program, scenario) : by_time;
+  for (const StageLayers& stage : stages) layers.push_back(stage.last - stage.first);
+  return layers;
+}
+
 }  // namespace
 
 std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
@@ -225,11 +237,12 @@ std::optional<Mandatory> Mandatory::of(const Scenario& scenario, Fold fold) {
   mandatory.demand_ = least_step(from_last_warmup, scenario.strategy.optimizer.staleness == 1);
   const std::uint32_t alike = machine.topology().alike;
   if (alike > 1) mandatory.demand_ = mandatory.demand_.of_alike(alike);
+  const Prepared& prepared = *(*decision)->prepared;
   if (counted.parallel.cut_by_time()) {
-    const Prepared& prepared = *(*decision)->prepared;
     mandatory.cut_ = std::make_shared<const TimedCut>(prepared.model, prepared.program, counted);
     mandatory.stages_ = mandatory.cut_->stages(counted);
   }
+  mandatory.layers_ = layers_of(prepared, counted, mandatory.stages_);
   mandatory.storages_apart_ = scenario.machine.storage.size() < 2;
   mandatory.nodes_ = machine.topology().simulated_nodes();
   leave_out(mandatory.demand_, open);
@@ -257,6 +270,10 @@ Bounds Mandatory::busy(const Scenario& scenario) const {
 double Mandatory::step_s(const Scenario& scenario) const {
   const double step = std::max(busy(scenario).step(), states_s(states_, scenario.machine, nodes_));
   return step * (1 - unsteadiness);
+}
+
+double Mandatory::pipeline_s(const Scenario& scenario) const {
+  return pipeline_seconds(demand_, scenario, layers_) * (1 - unsteadiness);
 }
 
 MandatoryBytes Mandatory::bytes(const description::MachineFile& machine) const {

@@ -41,6 +41,8 @@ class Mandatory {
   /// No step is shorter on `scenario`, whose machine differs in rates and sizes only.
   ///   Throws  ScenarioError when it has no compute rate for the training's element type
   double step_s(const description::Scenario& scenario) const;
+  /// The same of a pipeline, whose stages wait for each other's passes; 0 without one.
+  double pipeline_s(const description::Scenario& scenario) const;
 
   /// How long each resource works in a step at least, likewise. Storages have bounds of their own
   /// only where it is known which of them gets what; of several, all share one bound.
@@ -59,6 +61,7 @@ class Mandatory {
   std::shared_ptr<const TimedCut> cut_;  ///< of a pipeline that is cut by time; else nothing
   std::vector<StageLayers> stages_;      ///< where it was cut when this was counted
   bool storages_apart_ = true;           ///< which storage gets what does not depend on their rates
+  std::vector<std::size_t> layers_;      ///< of each stage of a pipeline
   std::uint64_t host_ = 0, gpu_ = 0, drives_ = 0;  ///< bytes at once, in any run
   std::vector<double> states_;  ///< by rank, where a planner decides where they are
   double nodes_ = 1;            ///< that were counted: bytes that a step moves are of one, the mean

@@ -48,6 +48,26 @@ std::uint64_t that_fit(const description::Scenario& scenario, const Peaks& least
       std::max((room - others) / static_cast<double>(columns * each), 0.0));
 }
 
+/// The same rates whatever the machine's are: they decide nothing of what ZeRO-Infinity holds, and
+/// plans for slower GPUs and drives are counted once.
+void forget_rates(description::MachineFile& machine) {
+  const auto forget = [](auto& rate) {
+    if (rate.value() > 0) rate = std::remove_reference_t<decltype(rate)>(1e12);
+  };
+  for (auto* rates : {&machine.gpu.compute, &machine.gpu.attention})
+    for (auto& [type, rate] : *rates) forget(rate);
+  forget(machine.gpu.memory_rate);
+  for (auto* rate : {&machine.gpu.reduction, &machine.gpu.permute})
+    if (*rate) forget(**rate);
+  for (description::StorageSpec& storage : machine.storage) {
+    forget(storage.read);
+    forget(storage.write);
+    storage.array_read.reset();
+    storage.array_write.reset();
+    if (storage.slc_cache) forget(storage.slc_cache->folded_write);
+  }
+}
+
 /// Bytes of host memory that ZeRO-Infinity takes for the same job, weights in host memory, a
 /// tensor-parallel rank for each pipeline stage; 0 where it cannot run it. Of several nodes, each
 /// with some of the stages, its part of what one of them all would take.
@@ -70,6 +90,7 @@ std::uint64_t host_of_zero_infinity(description::Scenario scenario, const Probe&
   auto& micro_batches = scenario.training.gradient_accumulation;
   micro_batches = std::min<std::uint64_t>(2, micro_batches);  // the peak is the second one's
   scenario.run.checkpoint = false;
+  forget_rates(scenario.machine);
   if (scenario.machine.storage.empty() || !unsupported(scenario).empty()) return 0;
   try {
     return least_peaks(scenario, prepare(scenario), probe).host * of_node / ranks;

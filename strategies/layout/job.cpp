@@ -76,6 +76,11 @@ bool Steps::go_on() {
   // what does not fit has no time to measure: two steps fill memory as far as more of them do
   if (machine_.shortage() && done >= std::max<std::uint64_t>(2, warmup_ + 1)) return false;
   first_measured_ = warmup_ + 1;
+  if (done > warmup_ && period_ == 1 && !in_cycles_ && machine_.exact_time() &&
+      machine_.repeats_too_long(alike_)) {
+    machine_.is_too_long();
+    return false;
+  }
   if (done < warmup_ + measured_) return true;
   first_measured_ = done + 1 - measured_;
   const bool met_full = machine_.met_full_cache();

@@ -3,6 +3,7 @@
 #include "strategies/machine/machine_memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spillway::strategies {
 
@@ -113,7 +114,21 @@ bool Machine::grow_for_waiting() {
   return true;
 }
 
+bool Machine::takes_too_long() const {
+  if (wanted_below_s_ == 0 || recorder_.steps().empty() || full_cache_in_ > 0) return false;
+  return now_s() - recorder_.steps().back().end_s > 2 * wanted_below_s_;
+}
+
+bool Machine::repeats_too_long(double share) const {
+  const auto& steps = recorder_.steps();  // the set-up first
+  if (wanted_below_s_ == 0 || steps.size() < 3 || full_cache_in_ > 0) return false;
+  const double now = steps.back().seconds(), then = steps[steps.size() - 2].seconds();
+  return std::abs(now - then) <= share * std::max(now, then) &&
+         std::min(now, then) > (1 + 2 * share) * wanted_below_s_;
+}
+
 bool Machine::stopped() const {
+  if (too_long_) return true;
   return !root_ || scheduler_.failure() || (root_->done() && unfinished_ == 0);
 }
 
@@ -130,7 +145,7 @@ void Machine::run_ranks(std::vector<Task<>> ranks) {
     for (std::uint32_t tier = setup_.topology.ranks; tier < ledger_.tiers(); ++tier)
       if (setup_.topology.alike > 1 && !ledger_.peak_lasts(tier)) is_unlike();
     if (!error) error = scheduler_.failure();
-    if (!error && (!root.done() || unfinished_ > 0)) error = why_stuck();
+    if (!error && !too_long_ && (!root.done() || unfinished_ > 0)) error = why_stuck();
     scheduler_.set_stopping(true);
     root.reset();
     root_ = nullptr;

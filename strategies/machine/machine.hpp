@@ -196,6 +196,19 @@ class Machine : public BlockOwner {
   /// was full before, and steps that leave drives alone for long enough find it less and less so.
   bool met_full_cache() const { return full_cache_in_ + 1 == recorder_.steps().size(); }
 
+  // ---- What is too long
+
+  /// The run is of interest while its steps may be shorter than `seconds`: it ends where they are
+  /// not, and says nothing then but that. A machine with no exact time never ends so.
+  void want_steps_below(double seconds) { wanted_below_s_ = seconds; }
+  /// A step that has begun takes so long that no mean with it is of interest: twice as long.
+  bool takes_too_long() const;
+  /// Whether the last two steps show it, which are alike to `share`. Not where they meet full
+  /// caches: those that come later may find room again.
+  bool repeats_too_long(double share) const;
+  void is_too_long() { too_long_ = true; }
+  bool too_long() const { return too_long_; }
+
   // ---- For the driver (run.hpp), not for strategies
 
   /// Runs one coroutine per rank to the end, and the operations that nobody awaited.
@@ -337,6 +350,8 @@ class Machine : public BlockOwner {
   bool checks_order_ = true;
   bool grows_ = false;
   bool unlike_ = false;
+  bool too_long_ = false;
+  double wanted_below_s_ = 0;      ///< 0: steps may take as long as they do
   std::size_t full_cache_in_ = 0;  ///< index of that step, the set-up counted as step 0
   std::optional<result::Infeasible> shortage_;
 };

@@ -39,6 +39,32 @@ TEST(Bounds, AGpuWorksAsLongAsTheLongerOfItsStreams) {
   EXPECT_DOUBLE_EQ(bounds_of(demand, box).gpu, 3.5);
 }
 
+TEST(Bounds, AStageWaitsForTheFirstMicroBatchOfThoseBeforeIt) {
+  // 1 TFLOPS, two stages, four micro-batches of 1 and of 2 s: the second stage does 8 s of its own
+  // behind and before a micro-batch of the first, of whose eight layers six are sure
+  Demand demand = nothing(2);
+  demand.of(Phase::forward).ranks[0].flops = 1e12;
+  demand.of(Phase::backward).ranks[0].flops = 4e12;
+  demand.of(Phase::backward).ranks[0].recompute_flops = 1e12;
+  demand.of(Phase::forward).ranks[1].flops = 8e12;
+  description::Scenario box = small_box();
+  box.parallel.data = 1;
+  box.parallel.pipeline = 2;
+  box.training.gradient_accumulation = 4;
+  EXPECT_DOUBLE_EQ(pipeline_seconds(demand, box, {8, 8}), 8.75);
+  EXPECT_DOUBLE_EQ(pipeline_seconds(demand, box, {1, 8}), 8 + 2.0 / 3) << "of one layer a third";
+  box.training.gradient_accumulation = 1;
+  EXPECT_DOUBLE_EQ(pipeline_seconds(demand, box, {8, 8}), 11);
+  EXPECT_EQ(pipeline_seconds(demand, box, {}), 0);
+  description::Scenario other = box;
+  other.parallel.schedule = description::PipelineSchedule::zero_bubble;
+  EXPECT_EQ(pipeline_seconds(demand, other, {8, 8}), 0);
+  other.parallel.schedule = description::PipelineSchedule::interleaved;
+  EXPECT_EQ(pipeline_seconds(demand, other, {8, 8}), 0);
+  box.parallel.pipeline = 1;
+  EXPECT_EQ(pipeline_seconds(demand, box, {16}), 0);
+}
+
 TEST(Bounds, UpdatesByAdamGoAtItsOwnRateWhereTheMachineHasOne) {
   Demand demand = nothing();
   RankDemand& rank = demand.of(Phase::update).ranks[0];

@@ -19,18 +19,20 @@ Task<> train(Machine* machine, Rank rank, Steps* steps, std::vector<double> seco
 
 struct Taken {
   int steps = 0;
-  bool steady = false;
+  bool steady = false, too_long = false;
   std::size_t first_measured = 0, recorded = 0;
 };
 
 Taken take(std::uint64_t warmup, std::uint64_t measured, const std::vector<double>& seconds,
-           std::uint64_t at_least = 0, std::uint64_t period = 1, std::uint64_t staleness = 0) {
+           std::uint64_t at_least = 0, std::uint64_t period = 1, std::uint64_t staleness = 0,
+           double below_s = 0) {
   description::Scenario box = small_box();
   box.parallel.data = 1;
   box.run.warmup_steps = warmup;
   box.run.steps = measured;
   box.strategy.optimizer.staleness = staleness;
   const auto machine = Simulated::make(box);
+  machine->want_steps_below(below_s);
   Steps steps(*machine, box);
   if (at_least) steps.at_least_warmup(at_least);
   steps.period(period);
@@ -41,7 +43,13 @@ Taken take(std::uint64_t warmup, std::uint64_t measured, const std::vector<doubl
   taken.steady = steps.steady();
   taken.first_measured = steps.first_measured();
   taken.recorded = machine->recorder().steps().size();
+  taken.too_long = machine->too_long();
   return taken;
+}
+
+/// Three measured steps behind a warm-up, of interest where they are below 1 s.
+Taken take_below_a_second(const std::vector<double>& seconds, std::uint64_t staleness = 0) {
+  return take(1, 3, seconds, 0, 1, staleness, 1);
 }
 
 TEST(Steps, SteadyRunTakesWarmUpAndMeasuredSteps) {
@@ -178,6 +186,31 @@ TEST(Steps, RanksBeginEachStepTogether) {
   machine->run_ranks(std::move(ranks));
   EXPECT_EQ(log, (std::vector{0, 1, 0, 1, 0, 1}));
   EXPECT_DOUBLE_EQ(machine->recorder().steps().back().seconds(), 3);
+}
+
+TEST(Steps, TwoThatAreAlikeAndTooLongEndARunOfShorterOnes) {
+  const Taken long_ones = take_below_a_second({1.1});
+  EXPECT_TRUE(long_ones.too_long);
+  EXPECT_EQ(long_ones.recorded, 3u);  // set-up, warm-up and one that is alike
+  const Taken settles = take_below_a_second({1.5, 1.2, 0.9});
+  EXPECT_FALSE(settles.too_long);
+  EXPECT_EQ(settles.recorded, 6u);  // three alike
+  // within what steps may differ by it may be below still
+  EXPECT_FALSE(take_below_a_second({1.001}).too_long);
+  EXPECT_FALSE(take_below_a_second({1}).too_long);
+  EXPECT_FALSE(take(1, 3, {1.1}).too_long) << "nobody said what is too long";
+}
+
+TEST(Steps, OneTwiceTooLongEndsARunWhileItIsUnderWay) {
+  const Taken first = take_below_a_second({2.1});
+  EXPECT_TRUE(first.too_long);
+  EXPECT_EQ(first.recorded, 1u);
+  EXPECT_EQ(take_below_a_second({0.5, 3}).recorded, 2u);
+  EXPECT_FALSE(take_below_a_second({1.9, 0.9}).too_long);
+}
+
+TEST(Steps, OfUpdatesThatNoStepWaitsForAlikeOnesSayNothing) {
+  EXPECT_FALSE(take_below_a_second({1.1}, description::any_staleness).too_long);
 }
 
 }  // namespace
