@@ -32,13 +32,11 @@ void note_nodes(const description::Scenario& scenario, const Topology& topology,
                       share ? ", wear is that of the drives that they share" : ""}));
   else
     result.notes.push_back(
-        text::filled("stages on {} nodes of {} GPUs, of which {} are simulated: others are "
-                     "equal to them. Memory is that of the node that needs most, traffic the mean "
-                     "of a node{}",
+        text::filled("stages on {} nodes of {} GPUs, of which {} are simulated{}. Memory is that "
+                     "of the node that needs most, traffic the mean of a node{}",
                      {text::count(nodes), gpus, text::count(simulated),
-                      storages.empty() ? ""
-                      : share          ? ", wear that of the drives that they share"
-                                       : ", wear that of the drives that end first"}));
+                      simulated < nodes ? ": others are equal to them" : "",
+                      share ? ", wear that of the drives that they share" : ""}));
 }
 
 void add_nodes(Machine& machine, const description::Scenario& scenario, const StepRecord& all,
