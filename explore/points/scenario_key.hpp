@@ -8,7 +8,7 @@ namespace spillway::explore {
 
 /// Raised by hand when the same scenario would be answered otherwise; results in databases are then
 /// found no more. Nothing else of the program is in a key.
-inline constexpr int model_version = 14;
+inline constexpr int model_version = 15;
 
 /// Of `shards` explorations that run beside each other, the one that has the point of this number:
 /// 0 .. shards-1. By a hash: the last axis changes with each number, and in turn a shard would have
