@@ -3,6 +3,7 @@
 #include "answers/calibrate/another_card.hpp"
 #include "answers/calibrate/drive_names.hpp"
 #include "answers/calibrate/drives.hpp"
+#include "answers/calibrate/power_limit.hpp"
 #include "answers/calibrate/put.hpp"
 #include "scenarios/description/text.hpp"
 #include "scenarios/document/read_machine.hpp"
@@ -280,6 +281,8 @@ answer::Calibration calibrate(const explore::Backend& backend, const CalibrateQu
         answer.files.back().notes.push_back(std::move(*doubt));
     if (auto card = another_card(before, each))
       answer.files.back().notes.push_back(std::move(*card));
+    if (auto limited = power_note(answer.machine.get<MachineFile>(), each))
+      answer.files.back().notes.push_back(std::move(*limited));
     if (predicted && (each.drive || !each.runs.empty()))
       note_what_is_not_predicted(each, *predicted, answer.files.back().notes);
     add_shortfalls(each, answer);

@@ -1,6 +1,7 @@
 #include "answers/calibrate/put.hpp"
 
 #include "answers/calibrate/drive_readings.hpp"
+#include "answers/calibrate/power_limit.hpp"
 #include "answers/calibrate/writes.hpp"
 #include "scenarios/description/errors.hpp"
 #include "scenarios/description/quantity.hpp"
@@ -393,6 +394,10 @@ void put_readings(const MachineFile& before, const std::vector<Evidence>& all,
     for (const Reading& reading : each.readings)
       if (!is_of_writes(each, reading) && !is_of_each_drive(reading))
         put_reading(before, own, each, reading, into);
+    if (const auto power = power_reading(before, each)) {
+      put_reading(before, own, each, *power, into);
+      keep_waiting_power(before, into.machine);
+    }
     if (!drives.empty()) put_drives(before, own, drives, into);
     if (const auto drive = drive_of(before, each); drive && drive->is_other) {
       doubt_ratings(*drive->storage, into);

@@ -24,7 +24,8 @@ view::Cell off(const std::optional<double>& value, double from) {
 
 /// Memory is said as it is sold, in GiB; what drives hold and move in GB.
 std::string said_unit(const std::string& what, const std::string& unit) {
-  return unit == "bytes" && what.ends_with("memory") ? "memory" : unit;
+  const bool of_memory = what.ends_with("memory") || what == "gpu.reserve";
+  return unit == "bytes" && of_memory ? "memory" : unit;
 }
 
 Table moved_table(const Calibration& all) {

@@ -52,6 +52,14 @@ struct NarrowLink {
   std::optional<double> most;  ///< bytes per second, each way; of a known generation
 };
 
+/// What the driver lets cards draw: of several the mean.
+struct PowerLimit {
+  double watts = 0;
+  double usual = 0;   ///< watts without a setting of the user's
+  std::string cards;  ///< "2 x NVIDIA GeForce RTX 4090"
+  std::string how;    ///< as Reading::how
+};
+
 /// What an NVMe drive says of itself.
 struct DriveWear {
   std::string model;            ///< "" where the file does not say
@@ -91,6 +99,7 @@ struct Evidence {
   double mixed_bytes = 0;  ///< of fio: the most that a mix of reads and writes wrote to a drive
   std::vector<Shortfall> shortfalls;
   std::optional<NarrowLink> link;  ///< of several cards the one that carries least
+  std::optional<PowerLimit> power;
   std::vector<LoggedRun> runs;
   std::optional<DriveWear> drive;
   std::vector<text::Text> notes;  ///< what it says and no number follows from, and why

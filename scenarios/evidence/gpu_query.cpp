@@ -1,4 +1,5 @@
 #include "scenarios/evidence/formats.hpp"
+#include "scenarios/evidence/gpu_memory.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,8 +13,8 @@ namespace {
 /// What is read of one card.
 struct Card {
   std::string name = "GPU";
-  std::string bus;                              ///< "00000000:1E:00.0"; "": the file does not say
-  std::optional<double> memory, reserved;       ///< bytes; of `memory`, kept by the driver
+  std::string bus;  ///< "00000000:1E:00.0"; "": the file does not say
+  GpuMemory memory;
   std::optional<double> lanes_now, lanes_most;  ///< of PCI Express
   std::optional<double> generation_most, generation_of_host;
   std::optional<double> power_limit, power_usual;  ///< W
@@ -38,6 +39,9 @@ void set_mebibytes(std::optional<double>& into, std::string_view value) {
   set(into, value);
   if (into) *into *= 1 << 20;
 }
+
+/// Of the types "C", "G", "C+G" and, of a process of MPS, "M+C".
+bool draws(std::string_view type) { return type.find('G') != std::string_view::npos; }
 
 /// Something that some of the cards of a file have.
 struct OfCards {
@@ -137,6 +141,26 @@ void find_link(const std::vector<Card>& cards, Evidence& into) {
         into.link->why, narrow.cards == 1 ? "it" : "them"));
 }
 
+/// The mean of the cards, of which each takes its own; nothing where one does not say.
+void find_power(const std::vector<Card>& cards, Evidence& into) {
+  PowerLimit power;
+  double least = 0, most = 0;
+  for (const Card& card : cards) {
+    if (!card.power_limit || !card.power_usual) return;
+    least = &card == &cards.front() ? *card.power_limit : std::min(least, *card.power_limit);
+    most = std::max(most, *card.power_limit);
+    power.watts += *card.power_limit / static_cast<double>(cards.size());
+    power.usual += *card.power_usual / static_cast<double>(cards.size());
+  }
+  power.cards = cards.size() == 1 ? cards.front().name
+                                  : fmt::format("{} x {}", cards.size(), cards.front().name);
+  power.how = least == most
+                  ? fmt::format("power limit; by default {:.0f} W", power.usual)
+                  : fmt::format("power limit, of {:.0f} to {:.0f} W the mean; by default {:.0f} W",
+                                least, most, power.usual);
+  into.power = power;
+}
+
 /// Of `nvidia-smi -q -i 0` the head counts more cards than are described.
 void count_cards(std::size_t described, double attached, const std::string& name, Evidence& into) {
   if (attached <= static_cast<double>(described)) {
@@ -179,7 +203,7 @@ void put(std::vector<Card> cards, double attached, Evidence& into) {
   attached -= static_cast<double>(take_divided(cards, into));
   if (cards.empty()) return;
   const bool alike = std::all_of(cards.begin(), cards.end(), [&](const Card& card) {
-    return card.name == cards.front().name && card.memory == cards.front().memory;
+    return card.name == cards.front().name && card.memory.total == cards.front().memory.total;
   });
   if (alike) {
     into.card = cards.front().name;
@@ -192,15 +216,14 @@ void put(std::vector<Card> cards, double attached, Evidence& into) {
         "all of them, or read a file of one kind (nvidia-smi -q -i NUMBER)",
         fmt::join(names_of(cards), ", ")));
   }
-  std::optional<double> memory, reserved;
+  std::vector<GpuMemory> memory;
   for (const Card& card : cards) {
-    if (card.memory) memory = std::min(memory.value_or(*card.memory), *card.memory);
-    if (card.reserved) reserved = std::max(reserved.value_or(*card.reserved), *card.reserved);
+    memory.push_back(card.memory);
+    memory.back().card = card.name;
+    memory.back().bus = card.bus;
   }
-  if (memory)
-    into.readings.push_back({"gpu.memory", "bytes", *memory, "what the driver gives out"});
-  if (reserved)
-    into.readings.push_back({"gpu.reserve", "bytes", *reserved, "what the driver keeps of it"});
+  put_memory(memory, into);
+  if (alike) find_power(cards, into);
   compare(cards, into);
   find_link(cards, into);
 }
@@ -235,8 +258,13 @@ class Query {
     Card& card = cards_.back();
     if (name == "Product Name") card.name = value;
     if (under("MIG Mode") && name == "Current") card.is_divided = value == "Enabled";
-    if (under("FB Memory Usage") && name == "Total") set_mebibytes(card.memory, value);
-    if (under("FB Memory Usage") && name == "Reserved") set_mebibytes(card.reserved, value);
+    if (name == "Display Active") card.memory.has_display = value == "Enabled";
+    if (under("FB Memory Usage")) {
+      if (name == "Total") set_mebibytes(card.memory.total, value);
+      if (name == "Reserved") set_mebibytes(card.memory.reserved, value);
+      if (name == "Used") set_mebibytes(card.memory.used, value);
+    }
+    if (under("Processes")) process_value(name, value, card.memory.processes);
     if (under("Link Width")) {
       if (name == "Max") set(card.lanes_most, value);
       if (name == "Current") set(card.lanes_now, value);
@@ -252,6 +280,16 @@ class Query {
     }
   }
 
+  /// A process begins with its number.
+  static void process_value(std::string_view name, std::string_view value,
+                            std::vector<GpuProcess>& processes) {
+    if (name == "Process ID") processes.emplace_back();
+    if (processes.empty()) return;
+    if (name == "Type") processes.back().draws = draws(value);
+    if (name == "Name") processes.back().name = program_name(value);
+    if (name == "Used GPU Memory") set_mebibytes(processes.back().bytes, value);
+  }
+
   std::vector<Card>& cards_;
   std::map<std::size_t, std::string> above_;  ///< by indentation
 };
@@ -264,12 +302,31 @@ std::string_view element(std::string_view inside, const std::string& name) {
   return inside.substr(0, inside.find("</" + name + ">"));
 }
 
+GpuMemory memory_of(std::string_view gpu) {
+  GpuMemory memory;
+  const std::string_view usage = element(gpu, "fb_memory_usage");
+  set_mebibytes(memory.total, element(usage, "total"));
+  set_mebibytes(memory.reserved, element(usage, "reserved"));
+  set_mebibytes(memory.used, element(usage, "used"));
+  memory.has_display = trimmed(element(gpu, "display_active")) == "Enabled";
+  std::string_view processes = element(gpu, "processes");
+  constexpr std::string_view begin = "<process_info>";
+  for (std::size_t at; (at = processes.find(begin)) != std::string_view::npos;) {
+    processes.remove_prefix(at + begin.size());
+    const std::string_view one = processes.substr(0, processes.find("</process_info>"));
+    GpuProcess& process = memory.processes.emplace_back();
+    process.draws = draws(trimmed(element(one, "type")));
+    process.name = program_name(trimmed(element(one, "process_name")));
+    set_mebibytes(process.bytes, element(one, "used_memory"));
+  }
+  return memory;
+}
+
 Card card_of(std::string_view gpu) {
   Card card;
   if (const auto name = element(gpu, "product_name"); !name.empty()) card.name = trimmed(name);
   card.is_divided = trimmed(element(element(gpu, "mig_mode"), "current_mig")) == "Enabled";
-  set_mebibytes(card.memory, element(element(gpu, "fb_memory_usage"), "total"));
-  set_mebibytes(card.reserved, element(element(gpu, "fb_memory_usage"), "reserved"));
+  card.memory = memory_of(gpu);
   const std::string_view link = element(gpu, "pci_gpu_link_info");
   set(card.lanes_now, element(element(link, "link_widths"), "current_link_width"));
   set(card.lanes_most, element(element(link, "link_widths"), "max_link_width"));

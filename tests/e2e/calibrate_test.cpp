@@ -49,6 +49,27 @@ TEST(Calibrate, LowersRatesOnceForAllCardsOnNarrowLinks) {
   EXPECT_EQ(rate("again.json"), rate("two.json"));
 }
 
+// 342 + 1850 MiB of 24564: what a training finds is what the driver says is free, 22372 MiB.
+TEST(Calibrate, ReservesWhatADesktopHoldsAndLimitsPower) {
+  const Workplace place;
+  const Ended made = shell(
+      place, "sed -e 's/ 352 MiB/ 342 MiB/; s/ 11 MiB/ 1850 MiB/; s/Limit  *: 350/Limit : 300/' " +
+                 evidence +
+                 "nvidia_smi.txt > smi.txt; printf '    Processes\\n        Process ID : 1402\\n"
+                 "            Type : G\\n            Name : /usr/lib/xorg/Xorg\\n"
+                 "            Used GPU Memory : 1500 MiB\\n' >> smi.txt; spillway calibrate "
+                 "gaming_4090 --from smi.txt --out box.json | tr -s '[:space:]' ' '");
+  ASSERT_EQ(made.exit, 0) << made.err;
+  EXPECT_THAT(made.out, AllOf(HasSubstr("gpu.reserve 300.0 MiB 2.14 GiB"),
+                              HasSubstr("a desktop holds 1.81 GiB of NVIDIA GeForce RTX 4090 "
+                                        "(Xorg 1.46 GiB; 350.0 MiB more"),
+                              HasSubstr("power.gpu 450 W 300 W"),
+                              HasSubstr("gpu.compute.* depend, and nobody measured")));
+  const json machine = shell(place, "spillway machine box.json --json").json();
+  EXPECT_EQ(machine.at("gpu").at("reserve"), "2192 MiB");
+  EXPECT_EQ(machine.at("power").at("gpu"), 300);
+}
+
 TEST(Calibrate, SaysThatTheCardIsAnotherThanTheMachineFiles) {
   const Workplace place;
   const Ended other = shell(place, "sed 's/RTX 4090/RTX 3090/' " + evidence +
