@@ -4,6 +4,8 @@
 
 #include "scenarios/document/document.hpp"
 #include "scenarios/json/hjson.hpp"
+#include "strategies/decide/gpu_share.hpp"
+#include "strategies/decide/tensors.hpp"
 
 #include <algorithm>
 
@@ -92,6 +94,41 @@ answer::PinningDefault pinning_of(const explore::Backend& backend, const std::st
   return pinning;
 }
 
+/// Of versions that rounded the CPU's share down: how many more the GPU had; "": as many as now.
+text::Text note_on_older_share(double ratio, std::size_t subgroups, const std::string& version) {
+  const std::size_t now = strategies::subgroups_of_gpu(ratio, subgroups);
+  const std::size_t then =
+      subgroups - static_cast<std::size_t>(ratio * static_cast<double>(subgroups));
+  if (then == now) return {};
+  const auto all = static_cast<double>(subgroups);  // half a sub-group more, which is rounded down
+  const double alike = then == subgroups ? 0 : 1 - (static_cast<double>(then) + 0.5) / all;
+  return text::filled(
+      "offload_optimizer.ratio: DeepSpeed {} gives the GPU {} of a rank's {} sub-groups, since "
+      "until "
+      "0.17 it rounds the CPU's share down; what is simulated gives it {}, as DeepSpeed does since "
+      "0.18; --set strategy.optimizer.cpu_share={} gives it {}",
+      {version, text::count(then), text::count(subgroups), text::count(now),
+       text::number(alike, text::Quantity::digits), text::count(then)});
+}
+
+/// Where the share that the GPU takes comes to nothing, or to less than the version has it take;
+/// "": it is not asked for, or is as one expects.
+///   says_share  the scenario's share is a person's, and not the file's
+text::Text note_on_share(const scenarios::Imported& imported, bool says_share) {
+  const auto scenario =
+      scenarios::read_scenario(imported.scenario, {}, explore::known_systems()).scenario;
+  const double share = scenario.strategy.optimizer.cpu_share;
+  if (share == 1) return {};
+  const strategies::Prepared prepared = strategies::prepare(scenario);
+  const auto tables = strategies::decide_tensors(scenario, prepared);
+  if (!says_share && !imported.version.gpu_has_first_subgroups())
+    if (auto older = note_on_older_share(share, strategies::subgroups_in(tables.at(0)),
+                                         imported.version.text());
+        !older.empty())
+      return older;
+  return strategies::idle_share_note(scenario, prepared, tables);
+}
+
 /// A configuration may say what nothing can run, and DeepSpeed would stop at: ranks that are no
 /// GPUs, buffers below the largest tensor.
 void refuse_what_cannot_run(const std::string& file, const nlohmann::json& scenario) {
@@ -121,6 +158,11 @@ answer::ImportedScenario import_configuration(const explore::Backend& backend,
   answer.scenario = imported.scenario;
   answer.version = imported.version.text();
   answer.notes = imported.notes;
+  const bool says_share = std::any_of(
+      overrides.begin(), overrides.end(),
+      [](const std::string& one) { return one.starts_with("strategy.optimizer.cpu_share="); });
+  if (text::Text note = note_on_share(imported, says_share); !note.empty())
+    answer.notes.push_back(std::move(note));
   if (imported.pinning_unsaid)
     answer.pinning = pinning_of(backend, file, options, overrides, imported);
   return answer;

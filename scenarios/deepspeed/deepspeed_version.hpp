@@ -24,6 +24,10 @@ struct DeepSpeedVersion {
   /// Its sections fp16 and bf16 refuse keys that it does not know, as zero_optimization always did.
   ///   Source  DeepSpeed pull request 6976, first released in 0.17.1; runtime/config_utils.py
   bool refuses_unknown_precision() const { return at_least(17, 1); }
+  /// Twin-Flow's ratio gives the GPU the first sub-groups, (1 - ratio) of them rounded down;
+  /// before, the CPU had the first, ratio of them rounded down.
+  ///   Source  DeepSpeed pull request 7559, first released in 0.18.0; stage3.py, subgroup_to_device
+  bool gpu_has_first_subgroups() const { return at_least(18, 0); }
   bool at_least(int of_minor, int of_patch) const {
     return minor > of_minor || (minor == of_minor && patch >= of_patch);
   }

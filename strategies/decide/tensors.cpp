@@ -1,5 +1,6 @@
 #include "strategies/decide/tensors.hpp"
 
+#include "strategies/decide/gpu_share.hpp"
 #include "strategies/layout/landing.hpp"
 #include "strategies/layout/subgroups.hpp"
 
@@ -139,8 +140,7 @@ class Rows {
           const TensorRow& row = rows_[weight];
           return row.trainable() ? row.share(row.shards.state_ways()) : 0;
         });
-    const auto of_gpu =
-        static_cast<std::size_t>((1 - optimizer_.cpu_share) * static_cast<double>(groups.size()));
+    const std::size_t of_gpu = subgroups_of_gpu(optimizer_.cpu_share, groups.size());
     for (std::uint32_t index = 0; index < groups.size(); ++index) {
       const bool swapped = optimizer_.home == Home::ssd && goes_to_drives(index) &&
                            fp32_numbers.bytes(groups[index].elements) >= smallest_swapped;

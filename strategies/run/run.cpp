@@ -1,6 +1,7 @@
 #include "strategies/run/run.hpp"
 
 #include "strategies/decide/decide.hpp"
+#include "strategies/decide/gpu_share.hpp"
 #include "strategies/planner/saved/cache_budget.hpp"
 #include "strategies/run/counting_probe.hpp"
 #include "strategies/run/endurance.hpp"
@@ -421,6 +422,9 @@ result::Result run(Machine& machine, const Decision& decision, const std::string
   for (const std::string& note : prepared.model.architecture.notes) result.notes.emplace_back(note);
   if (std::string experts = stacked_experts_words(scenario, prepared.model); !experts.empty())
     result.notes.emplace_back(std::move(experts));
+  if (scenario.strategy.optimizer.cpu_share != system->defaults().optimizer.cpu_share)
+    if (text::Text idle = idle_share_note(scenario, prepared, decision->tensors); !idle.empty())
+      result.notes.push_back(std::move(idle));
   for (std::string& note : notes_on_numbers(scenario)) result.notes.emplace_back(std::move(note));
   std::deque<Job> jobs = jobs_of(decision);
   Steps steps(machine, scenario);

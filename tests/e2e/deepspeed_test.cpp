@@ -67,6 +67,33 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// gpt2 has 1.24e8 parameters: sub-groups of 1e9 are one of matrices and one of norms and biases,
+// and 20 % of two is none. Until 0.17 the CPU has 80 % of two, rounded down: one.
+TEST(DeepSpeedImport, SaysThatARatioPutsNoSubgroupOnTheGpu) {
+  const Workplace place;
+  const auto notes = [&](const std::string& size, const std::string& more = "") {
+    const Ended made =
+        shell(place, R"(echo '{"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, )"
+                     R"("sub_group_size": )" +
+                         size +
+                         R"(, "offload_optimizer": {"device": "cpu", "ratio": 0.8}}}' > ds.json; )"
+                         "spillway import ds.json --model gpt2 --machine gaming_4090 -o mine.json" +
+                         more);
+    EXPECT_EQ(made.exit, 0) << made.err;
+    return made.err;
+  };
+  const auto says = testing::HasSubstr("cpu_share 0.8 (DeepSpeed's ratio) changes nothing");
+  EXPECT_THAT(notes("1e9"), testing::AllOf(says, testing::HasSubstr("it takes 1 of ")));
+  const json result = shell(place, "spillway simulate mine.json --json").json();
+  EXPECT_THAT(result.dump(), says);
+  EXPECT_THAT(notes("1e7"), testing::Not(says));
+  EXPECT_THAT(notes("1e9", " --deepspeed 0.17"),
+              testing::HasSubstr("DeepSpeed 0.17 gives the GPU 1 of a rank's 2 sub-groups"));
+  EXPECT_THAT(notes("1e9", " --deepspeed 0.17 --set strategy.optimizer.cpu_share=0.25"),
+              testing::AllOf(testing::Not(testing::HasSubstr("gives the GPU")),
+                             testing::Not(testing::HasSubstr("changes nothing"))));
+}
+
 TEST(DeepSpeedExport, WantsTheFolderOnTheDrives) {
   const Workplace place;
   const std::string command = "spillway export scenarios/examples/llama8b_memascend_c1.json ";
