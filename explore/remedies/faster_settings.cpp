@@ -218,8 +218,14 @@ std::vector<Trial> helpful(const std::vector<Trial>& trials, const result::Resul
   return good;
 }
 
-/// Whether both set the same value.
+/// Whether both set the same value, or say where weights are.
 bool share_a_path(const Trial& one, const Trial& other) {
+  constexpr const char* homes[] = {"strategy.weights.home", "strategy.weights.max_in_host"};
+  const auto moves_weights = [&](const Trial& trial) {
+    return std::any_of(std::begin(homes), std::end(homes),
+                       [&](const char* path) { return name_path(trial.overrides, path); });
+  };
+  if (moves_weights(one) && moves_weights(other)) return true;
   return std::any_of(one.overrides.begin(), one.overrides.end(), [&](const std::string& set) {
     return name_path(other.overrides, set.substr(0, set.find('=')));
   });

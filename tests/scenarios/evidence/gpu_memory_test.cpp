@@ -1,5 +1,5 @@
 #include "scenarios/evidence/gpu_memory.hpp"
-#include "tests/text/words_of.hpp"
+#include "tests/reports/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 #include "strategies/decide/gpu_share.hpp"
 #include "strategies/decide/tensors.hpp"
 #include "strategies/layout/subgroups.hpp"
+#include "tests/reports/text/words_of.hpp"
 #include "tests/strategies/systems/systems.hpp"
-#include "tests/text/words_of.hpp"
 
 #include <gmock/gmock.h>
 
