@@ -44,6 +44,15 @@ std::size_t rewrites_of_gradients(const description::Scenario& scenario) {
   return scatters_gradients(scenario) ? 3 : 2;
 }
 
+namespace {
+/// Ranks keep all of each gradient until the step's update, and no plan says where it is meanwhile.
+bool gradients_wait_whole(const description::Scenario& scenario) {
+  return scenario.parallel.zero_stage < 2 &&
+         !description::moves_by_plan(scenario.strategy.activations.policy) &&
+         !scenario.training.optimizer_in_backward;
+}
+}  // namespace
+
 bool products_widen(const description::Scenario& scenario) {
   const description::Strategy& strategy = scenario.strategy;
   const description::GradientsPart& part = strategy.gradients;
@@ -51,10 +60,8 @@ bool products_widen(const description::Scenario& scenario) {
          part.accumulation == description::Width::fp32 &&
          (part.main_gradients || gradients_of_a_step(scenario) > 1) &&
          description::kernel_type(scenario.training.precision) != description::ElementType::fp32 &&
-         scenario.parallel.zero_stage < 2 &&
-         !description::moves_by_plan(strategy.activations.policy) &&
          strategy.optimizer.staleness == 0 && !strategy.optimizer.replay &&
-         !scenario.training.optimizer_in_backward;
+         gradients_wait_whole(scenario);
 }
 
 bool products_widen(const description::Scenario& scenario, const models::WeightTensor& weight) {
@@ -65,9 +72,7 @@ bool products_widen(const description::Scenario& scenario, const models::WeightT
 bool sums_at_end(const description::Scenario& scenario) {
   const description::GradientsPart& part = scenario.strategy.gradients;
   if (part.sums) return *part.sums == description::GradientSums::at_end;
-  return part.main_gradients && scenario.parallel.zero_stage < 2 &&
-         !description::moves_by_plan(scenario.strategy.activations.policy) &&
-         !scenario.training.optimizer_in_backward;
+  return part.main_gradients && gradients_wait_whole(scenario);
 }
 
 std::uint64_t gradients_of_a_step(const description::Scenario& scenario) {

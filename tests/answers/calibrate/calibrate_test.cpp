@@ -56,16 +56,6 @@ Evidence of_cards(std::uint64_t count, std::optional<evidence::NarrowLink> link 
 /// Lanes alone: how much they carry is not known.
 const evidence::NarrowLink half{"8 of 16 PCI Express lanes of L40S", 0.5, {}};
 
-Evidence of_drive(const std::string& file, unsigned used, double written, double capacity) {
-  Evidence drive;
-  drive.file = file;
-  drive.kind = "smartctl";
-  drive.readings = {{"storage.capacity", "bytes", capacity, "what the drive says"},
-                    {"storage.endurance.written", "bytes", written, "what the drive says"}};
-  drive.drive = evidence::DriveWear{"X", written, used, {}};
-  return drive;
-}
-
 Evidence of_reads(double rate) {
   Evidence fio;
   fio.file = "fio.json";

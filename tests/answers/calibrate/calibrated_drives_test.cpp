@@ -23,16 +23,6 @@ std::vector<std::uint64_t> written_to_drives(const answer::Calibration& answer) 
   return bytes;
 }
 
-Evidence of_drive(const std::string& file, unsigned used, double written, double capacity) {
-  Evidence drive;
-  drive.file = file;
-  drive.kind = "smartctl";
-  drive.readings = {{"storage.capacity", "bytes", capacity, "what the drive says"},
-                    {"storage.endurance.written", "bytes", written, "what the drive says"}};
-  drive.drive = evidence::DriveWear{"X", written, used, {}};
-  return drive;
-}
-
 TEST(Calibration, TakesTheDriveOfAStorageThatWearsOutFirst) {
   const MachineFile machine = scenarios::read_machine("gaming_4090");
   const Evidence worn = of_drive("worn.json", 40, 400e12, 2e12);
